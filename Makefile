@@ -1,0 +1,25 @@
+# What a contributor types. `make check` is what .ci/run does.
+
+.PHONY: build test race lint fmt check demo
+
+build:
+	go build -trimpath -o bin/ ./cmd/...
+
+test:
+	go test ./...
+
+race:
+	go test -race ./...
+
+lint:
+	@test -z "$$(go tool gofumpt -l .)" || { echo "not gofumpt-formatted:"; go tool gofumpt -l .; exit 1; }
+	go vet ./...
+	go tool staticcheck ./...
+
+fmt:
+	go tool gofumpt -w .
+
+check: lint test race
+
+demo:
+	go run ./cmd/outbox-dev demo

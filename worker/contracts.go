@@ -1,0 +1,139 @@
+package worker
+
+import (
+	"context"
+	"errors"
+	"time"
+)
+
+// ErrLeaseLost is returned by Store.Settle when the receipt is not there any
+// more: the lease ran out and another worker reaped it. Nothing was changed.
+var ErrLeaseLost = errors.New("the lease was lost: the receipt has been reaped")
+
+// ErrPermanent marks an error that no waiting will mend: a missing right, a
+// table that is not there, a login that is refused. Whatever is not marked is
+// taken to be transient.
+var ErrPermanent = errors.New("permanent")
+
+// ErrDeadline is the cause of the context that Publish receives once the
+// publish deadline of its claim is over.
+var ErrDeadline = errors.New("the publish deadline is over")
+
+// Store is the outbox table as the loop uses it. It is three jobs wide; every
+// method may be called at the same time as any other, honours ctx, and returns
+// errors that wrap ErrPermanent where waiting cannot help.
+type Store interface {
+	Claimer
+	Settler
+	Keeper
+}
+
+// Claimer finds and claims pending events.
+type Claimer interface {
+	// Pending returns which of types have something pending: one request, one
+	// seek a type. Locked rows may count as pending.
+	Pending(ctx context.Context, types []string) ([]string, error)
+	// DiscoverPending returns up to limit distinct event types that have
+	// something pending, by a skip scan of the claim index.
+	DiscoverPending(ctx context.Context, limit int) ([]string, error)
+	// Claim takes up to req.Batch pending events in id order, skipping what
+	// other claims hold, flips them and writes their receipt, in one
+	// transaction. When it returns, the transaction is over: either the events
+	// in the Claim are owned, or, with an error, nothing is claimed, save where
+	// a commit's answer was lost and could not be asked for again; the receipt
+	// then runs out and is reaped. Claim.More says whether to ask again above
+	// the last id.
+	Claim(ctx context.Context, req ClaimRequest) (Claim, error)
+}
+
+// Settler ends claims.
+type Settler interface {
+	// SettleSent deletes the receipts of claims that went out whole, in one
+	// statement, and returns how many of them were not there any more. It may be
+	// called again with the same receipts after an error.
+	SettleSent(ctx context.Context, receipts []Receipt) (lost int, err error)
+	// Settle deletes the receipt and moves the rows that did not go out, in one
+	// transaction. ErrLeaseLost means that it changed nothing.
+	Settle(ctx context.Context, s Settlement) error
+}
+
+// Keeper does what the table needs from time to time.
+type Keeper interface {
+	// Check proves, in a transaction that is rolled back, that this login may do
+	// everything the worker does, and that the table, its indexes and its
+	// columns are what the statements need.
+	Check(ctx context.Context) error
+	// Reap gives the events of receipts whose lease is over back to PENDING, in
+	// small transactions until none is left or ctx ends.
+	Reap(ctx context.Context) (Reaped, error)
+	// RetryDue moves FAILED events whose retry_at has come back to PENDING and
+	// returns how many.
+	RetryDue(ctx context.Context) (int, error)
+	// Heartbeat writes this worker's row.
+	Heartbeat(ctx context.Context, h Heartbeat) error
+	// Backlog counts what waits, from cheap sources.
+	Backlog(ctx context.Context, types []string) (Backlog, error)
+}
+
+// Reaped is what one Reap did.
+type Reaped struct {
+	Receipts int
+	// Returned events are PENDING again, Parked ones had spent their attempts.
+	Returned int
+	Parked   int
+	// Missing ids were named by a receipt, but their rows are gone or belong to
+	// another claim by now.
+	Missing []int64
+	// Unreadable receipts were written by another version and left alone.
+	Unreadable int
+}
+
+// Heartbeat is what a worker says of itself every few seconds.
+type Heartbeat struct {
+	Lanes    int
+	InFlight int
+	// Breakers is a JSON object, destination to state; nil where there are none.
+	Breakers []byte
+}
+
+// Backlog is what waits in the table.
+type Backlog struct {
+	// Total is the row count of the claim index by the catalog: cheap and
+	// approximate.
+	Total int64
+	Types []TypeBacklog
+}
+
+// TypeBacklog is what waits of one event type.
+type TypeBacklog struct {
+	EventType string
+	// Pending is exact up to BacklogCountCap and stops there.
+	Pending int64
+	// OldestAge is how long, by the database's clock, the event with the lowest
+	// id has been waiting. Zero when nothing is pending.
+	OldestAge time.Duration
+}
+
+// BacklogCountCap is where counting the pending events of one type stops: a
+// count over millions of rows costs more than it tells.
+const BacklogCountCap = 10_000
+
+// Publisher sends events to the broker.
+type Publisher interface {
+	// Publish sends every event and returns exactly one Outcome for each, in the
+	// same order. It returns as soon as all are decided, at the latest soon after
+	// ctx ends; what was not confirmed by then is Unsent. It keeps no reference
+	// to events, and may be called many times at once.
+	Publish(ctx context.Context, events []Event) []Outcome
+}
+
+// Observer is told what the worker does, for metrics. Its methods are called
+// from many goroutines at once and must return quickly.
+type Observer interface {
+	Claimed(eventType string, events int, took time.Duration)
+	Published(eventType string, outcomes []Outcome, took time.Duration)
+	// Settled is called once a statement or transaction: the receipts it ended
+	// and how many of them were lost to the reaper.
+	Settled(receipts, lost int, took time.Duration)
+	Reaped(r Reaped)
+}
