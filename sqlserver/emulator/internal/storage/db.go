@@ -1,0 +1,51 @@
+// Package storage keeps the rows of the embedded SQL Server: B-trees, row
+// versions and locks. It knows nothing of SQL text, names or types; the engine
+// above it does.
+//
+// What it promises is what Azure SQL does by default (READ_COMMITTED_SNAPSHOT
+// on). Plain reads see the rows as they were committed when their statement
+// began, take no row locks and wait for nobody. Locking reads (UPDLOCK,
+// READCOMMITTEDLOCK, …) and writes take S, U and X locks on index keys, in
+// queues, with deadlock victims. A key that leaves an index stays as a ghost
+// until its transaction is over, so that locking readers meet its lock.
+//
+// What it leaves out: pages and page locks, key-range locks (SERIALIZABLE
+// locks the whole table instead, which is stricter and never weaker), the log.
+//
+// A Session and its Txn belong to one goroutine at a time; everything of DB,
+// Table and Index may be called from many at once.
+package storage
+
+import (
+	"sync/atomic"
+)
+
+// DB is a set of tables that share one lock manager and one commit clock.
+type DB struct {
+	sessions atomic.Int64
+}
+
+// New returns an empty database.
+func New() *DB { return &DB{} }
+
+// Counters count since New, except Versions and Ghosts, which are what is held
+// right now.
+type Counters struct {
+	Commits, Rollbacks int64
+	// LockWaits are requests that had to queue; LockTimeouts (1222) and
+	// Deadlocks (1205) are how some of them ended.
+	LockWaits, LockTimeouts, Deadlocks int64
+	// Escalations counts table locks that replaced row locks, Skipped the rows
+	// that READPAST passed over.
+	Escalations, Skipped int64
+	// Versions are superseded row versions kept for a snapshot or a rollback,
+	// Ghosts the index entries whose row has left them.
+	Versions, Ghosts int64
+}
+
+// Counters may be called at any time.
+func (db *DB) Counters() Counters { return Counters{} }
+
+// Locks lists every lock that is held or waited for, as
+// sys.dm_tran_locks shows them.
+func (db *DB) Locks() []LockInfo { return nil }
