@@ -1,0 +1,138 @@
+-- The way in for writers in any language: one call in the business
+-- transaction writes a batch of events.
+--
+--   EXEC dbo.outbox_event_enqueue @events = N'[
+--     {"aggregate_type": "order", "aggregate_id": "42", "event_type": "order.created",
+--      "payload": {"total": 12.5}, "headers": {"tenant": "north"}}]';
+--
+-- payload and headers may be JSON values or strings. Nothing is cut and no
+-- character is replaced: an event that does not fit fails the call, and because
+-- of XACT_ABORT the transaction with it, so that business data is never
+-- committed without its event.
+--
+-- A procedure keeps these two settings of its creation; with them OFF its
+-- writes to a table with filtered indexes fail with error 1934.
+SET QUOTED_IDENTIFIER ON;
+SET ANSI_NULLS ON;
+GO
+
+-- EXECUTE AS OWNER: a writer needs EXECUTE on this procedure and nothing else.
+-- Permission on the sequence, and the right to see it in sys.sequences, do not
+-- follow the ownership chain.
+CREATE OR ALTER PROCEDURE [dbo].[outbox_event_enqueue]
+    @events NVARCHAR(MAX)
+WITH EXECUTE AS OWNER
+AS
+BEGIN
+    SET NOCOUNT ON;
+    SET XACT_ABORT ON;
+
+    IF @events IS NULL
+        THROW 50000, N'outbox: @events is NULL: a JSON array of events is expected', 1;
+
+    DECLARE @message NVARCHAR(2048);
+
+    -- A value fits when it comes back from the column's own type as it went in:
+    -- the conversion cuts what is too long and replaces what the code page does
+    -- not have, both in silence. The two are compared as bytes, because a
+    -- collation may call different characters equal; the dot makes trailing
+    -- blanks and zero bytes count.
+    SELECT TOP (1) @message = CONCAT(N'outbox: event ', p.i, N' of the batch: ', p.problem)
+    FROM (
+        SELECT v.i,
+               CASE WHEN v.aggregate_type IS NULL THEN N'aggregate_type is missing'
+                    WHEN v.aggregate_id   IS NULL THEN N'aggregate_id is missing'
+                    WHEN v.event_type     IS NULL THEN N'event_type is missing'
+                    WHEN v.payload        IS NULL THEN N'payload is missing'
+                    WHEN CONVERT(VARBINARY(MAX), CONVERT(NVARCHAR(MAX), CONVERT(VARCHAR(100), v.aggregate_type)) + N'.') <> CONVERT(VARBINARY(MAX), v.aggregate_type + N'.')
+                    THEN N'aggregate_type is too long for its column, or has characters that its collation cannot hold'
+                    WHEN CONVERT(VARBINARY(MAX), CONVERT(NVARCHAR(MAX), CONVERT(VARCHAR(100), v.aggregate_id)) + N'.') <> CONVERT(VARBINARY(MAX), v.aggregate_id + N'.')
+                    THEN N'aggregate_id is too long for its column, or has characters that its collation cannot hold'
+                    WHEN TRY_CONVERT(/*event_type*/ VARCHAR(100), v.event_type) IS NULL
+                      OR CONVERT(VARBINARY(MAX), CONVERT(NVARCHAR(MAX), TRY_CONVERT(/*event_type*/ VARCHAR(100), v.event_type)) + N'.') <> CONVERT(VARBINARY(MAX), v.event_type + N'.')
+                    THEN N'event_type does not fit its column'
+                    WHEN CONVERT(VARBINARY(MAX), CONVERT(NVARCHAR(MAX), CONVERT(/*payload*/ VARCHAR(2000), v.payload)) + N'.') <> CONVERT(VARBINARY(MAX), v.payload + N'.')
+                    THEN N'payload is too long for its column, or has characters that its collation cannot hold'
+                    WHEN CONVERT(VARBINARY(MAX), CONVERT(NVARCHAR(MAX), CONVERT(/*headers*/ VARCHAR(2000), v.headers)) + N'.') <> CONVERT(VARBINARY(MAX), v.headers + N'.')
+                    THEN N'headers are too long for their column, or have characters that its collation cannot hold'
+               END AS problem
+        FROM (
+            SELECT CAST(j.[key] AS BIGINT) AS i,
+                   e.aggregate_type,
+                   e.aggregate_id,
+                   e.event_type,
+                   ISNULL(e.payload, e.payload_json) COLLATE /*collation*/ Latin1_General_100_BIN2_UTF8 AS payload,
+                   ISNULL(e.headers, e.headers_json) COLLATE /*collation*/ Latin1_General_100_BIN2_UTF8 AS headers
+            FROM   OPENJSON(@events) AS j
+            CROSS APPLY OPENJSON(j.value) WITH (
+                aggregate_type NVARCHAR(MAX) '$.aggregate_type',
+                aggregate_id   NVARCHAR(MAX) '$.aggregate_id',
+                event_type     NVARCHAR(MAX) '$.event_type',
+                payload        NVARCHAR(MAX) '$.payload',
+                payload_json   NVARCHAR(MAX) '$.payload' AS JSON,
+                headers        NVARCHAR(MAX) '$.headers',
+                headers_json   NVARCHAR(MAX) '$.headers' AS JSON) AS e
+        ) AS v
+    ) AS p
+    WHERE  p.problem IS NOT NULL
+    ORDER BY p.i;
+
+    IF @message IS NOT NULL
+        THROW 50000, @message, 1;
+
+    DECLARE @count BIGINT, @increment BIGINT, @blocks BIGINT, @range SQL_VARIANT, @first BIGINT;
+
+    SELECT @count = COUNT(*) FROM OPENJSON(@events);
+    IF @count = 0
+        RETURN 0;
+
+    IF COLUMNPROPERTY(OBJECT_ID(N'[dbo].[outbox_event]'), N'id', 'IsIdentity') = 1
+    BEGIN
+        INSERT INTO [dbo].[outbox_event] (aggregate_type, aggregate_id, event_type, payload, headers)
+        SELECT e.aggregate_type, e.aggregate_id, e.event_type,
+               ISNULL(e.payload, e.payload_json), ISNULL(e.headers, e.headers_json)
+        FROM   OPENJSON(@events) AS j
+        CROSS APPLY OPENJSON(j.value) WITH (
+            aggregate_type NVARCHAR(MAX) '$.aggregate_type',
+            aggregate_id   NVARCHAR(MAX) '$.aggregate_id',
+            event_type     NVARCHAR(MAX) '$.event_type',
+            payload        NVARCHAR(MAX) '$.payload',
+            payload_json   NVARCHAR(MAX) '$.payload' AS JSON,
+            headers        NVARCHAR(MAX) '$.headers',
+            headers_json   NVARCHAR(MAX) '$.headers' AS JSON) AS e
+        ORDER BY CAST(j.[key] AS BIGINT);
+        RETURN 0;
+    END;
+
+    -- Each value of the sequence stands for INCREMENT BY ids: the events take
+    -- as many whole blocks as they need.
+    SELECT @increment = CAST(s.increment AS BIGINT)
+    FROM   sys.sequences AS s
+    WHERE  s.object_id = OBJECT_ID(N'[dbo].[outbox_event_seq]');
+
+    IF @increment IS NULL OR @increment < 1
+        THROW 50000, N'outbox: the sequence [dbo].[outbox_event_seq] is missing, not visible or does not ascend', 1;
+
+    SET @blocks = (@count + @increment - 1) / @increment;
+    EXEC sys.sp_sequence_get_range
+         @sequence_name     = N'[dbo].[outbox_event_seq]',
+         @range_size        = @blocks,
+         @range_first_value = @range OUTPUT;
+    SET @first = CAST(@range AS BIGINT);
+
+    INSERT INTO [dbo].[outbox_event] (id, aggregate_type, aggregate_id, event_type, payload, headers)
+    SELECT @first + CAST(j.[key] AS BIGINT), e.aggregate_type, e.aggregate_id, e.event_type,
+           ISNULL(e.payload, e.payload_json), ISNULL(e.headers, e.headers_json)
+    FROM   OPENJSON(@events) AS j
+    CROSS APPLY OPENJSON(j.value) WITH (
+        aggregate_type NVARCHAR(MAX) '$.aggregate_type',
+        aggregate_id   NVARCHAR(MAX) '$.aggregate_id',
+        event_type     NVARCHAR(MAX) '$.event_type',
+        payload        NVARCHAR(MAX) '$.payload',
+        payload_json   NVARCHAR(MAX) '$.payload' AS JSON,
+        headers        NVARCHAR(MAX) '$.headers',
+        headers_json   NVARCHAR(MAX) '$.headers' AS JSON) AS e;
+
+    RETURN 0;
+END;
+GO
