@@ -71,8 +71,6 @@ type Keeper interface {
 	RetryDue(ctx context.Context) (int, error)
 	// Heartbeat writes this worker's row.
 	Heartbeat(ctx context.Context, h Heartbeat) error
-	// Backlog counts what waits, from cheap sources.
-	Backlog(ctx context.Context, types []string) (Backlog, error)
 }
 
 // Reaped is what one Reap did.

@@ -1,0 +1,152 @@
+package worker
+
+import (
+	"cmp"
+	"fmt"
+	"time"
+
+	"go.uber.org/zap"
+)
+
+// Config is what a Worker needs. Zero fields take the defaults named.
+type Config struct {
+	Store     Store
+	Publisher Publisher
+	// Observer is told what happens; nil for none.
+	Observer Observer
+	// Logger is nil for none.
+	Logger *zap.Logger
+
+	// EventTypes are the types to claim. Discover looks for others too, which
+	// is right when there is a route for any type.
+	EventTypes []string
+	Discover   bool
+
+	// Lanes claim at the same time, each on a database connection of its own.
+	// Default 2: more made it slower on two cores, and claims are short.
+	Lanes int
+	// Batch is how many events a claim takes at most. Default 500; above 4,000
+	// the row locks of one statement could escalate to a table lock (SQL Server
+	// tries at 5,000).
+	Batch int
+	// MaxRounds is how many claims one event type gets before the others have
+	// had theirs. Default 20.
+	MaxRounds int
+	// MaxInFlight is how many claimed batches may be under way to the broker.
+	// Default twice the lanes.
+	MaxInFlight int
+
+	// Lease is what the Store gives each claim; the worker needs it to know
+	// when settling has become pointless. Default 60 s.
+	Lease time.Duration
+	// PublishDeadline is how long after the claim was asked for its events may
+	// still be sent. It must be below the lease, or events would be sent by two
+	// workers at once. Default 20 s.
+	PublishDeadline time.Duration
+	// Grace is how long Run may take to end after its context did. Default 25 s:
+	// Container Apps kills after 30.
+	Grace time.Duration
+	// IdlePoll is the longest pause between two looks for pending events.
+	// Default 250 ms.
+	IdlePoll time.Duration
+	// ReapEvery is the pause between two looks for leases that are over.
+	// Default 5 s.
+	ReapEvery time.Duration
+	// HeartbeatEvery is the pause between two heartbeats. Default 10 s.
+	HeartbeatEvery time.Duration
+	// MaxAttempts parks an event that failed so many times. Default 10.
+	MaxAttempts int
+
+	// Paused connects and says so, but claims, reaps and retries nothing.
+	Paused bool
+	// Drain makes Run return once nothing is pending and nothing in flight.
+	Drain bool
+}
+
+// The defaults, exported for help texts.
+const (
+	DefaultLanes           = 2
+	DefaultBatch           = 500
+	DefaultMaxRounds       = 20
+	DefaultLease           = 60 * time.Second
+	DefaultPublishDeadline = 20 * time.Second
+	DefaultGrace           = 25 * time.Second
+	DefaultIdlePoll        = 250 * time.Millisecond
+	DefaultReapEvery       = 5 * time.Second
+	DefaultHeartbeatEvery  = 10 * time.Second
+	DefaultMaxAttempts     = 10
+
+	// MaxBatch keeps a claim's row locks below lock escalation.
+	MaxBatch = 4000
+)
+
+func (c Config) withDefaults() Config {
+	c.Lanes = cmp.Or(c.Lanes, DefaultLanes)
+	c.Batch = cmp.Or(c.Batch, DefaultBatch)
+	c.MaxRounds = cmp.Or(c.MaxRounds, DefaultMaxRounds)
+	c.MaxInFlight = cmp.Or(c.MaxInFlight, 2*c.Lanes)
+	c.Lease = cmp.Or(c.Lease, DefaultLease)
+	c.PublishDeadline = cmp.Or(c.PublishDeadline, DefaultPublishDeadline)
+	c.Grace = cmp.Or(c.Grace, DefaultGrace)
+	c.IdlePoll = cmp.Or(c.IdlePoll, DefaultIdlePoll)
+	c.ReapEvery = cmp.Or(c.ReapEvery, DefaultReapEvery)
+	c.HeartbeatEvery = cmp.Or(c.HeartbeatEvery, DefaultHeartbeatEvery)
+	c.MaxAttempts = cmp.Or(c.MaxAttempts, DefaultMaxAttempts)
+	if c.Observer == nil {
+		c.Observer = noObserver{}
+	}
+	if c.Logger == nil {
+		c.Logger = zap.NewNop()
+	}
+	return c
+}
+
+// Validate says what is wrong with a configuration whose defaults are filled
+// in, naming the field and what it may be.
+func (c Config) Validate() error {
+	switch {
+	case c.Store == nil:
+		return fmt.Errorf("worker: Store is missing")
+	case c.Publisher == nil:
+		return fmt.Errorf("worker: Publisher is missing")
+	case len(c.EventTypes) == 0 && !c.Discover:
+		return fmt.Errorf("worker: EventTypes is empty and Discover is off: there is nothing to claim")
+	case c.Lanes < 1 || c.Lanes > 64:
+		return fmt.Errorf("worker: Lanes is %d, it may be 1 to 64", c.Lanes)
+	case c.Batch < 1 || c.Batch > MaxBatch:
+		return fmt.Errorf("worker: Batch is %d, it may be 1 to %d (above that a claim's locks could escalate)", c.Batch, MaxBatch)
+	case c.MaxRounds < 1:
+		return fmt.Errorf("worker: MaxRounds is %d, it may be 1 or more", c.MaxRounds)
+	case c.MaxInFlight < 1 || c.MaxInFlight > 1024:
+		return fmt.Errorf("worker: MaxInFlight is %d, it may be 1 to 1024", c.MaxInFlight)
+	case c.MaxAttempts < 1:
+		return fmt.Errorf("worker: MaxAttempts is %d, it may be 1 or more", c.MaxAttempts)
+	}
+	for _, d := range []struct {
+		name  string
+		value time.Duration
+	}{
+		{"Lease", c.Lease},
+		{"PublishDeadline", c.PublishDeadline},
+		{"Grace", c.Grace},
+		{"IdlePoll", c.IdlePoll},
+		{"ReapEvery", c.ReapEvery},
+		{"HeartbeatEvery", c.HeartbeatEvery},
+	} {
+		if d.value < time.Millisecond {
+			return fmt.Errorf("worker: %s is %s, it may be 1ms or more", d.name, d.value)
+		}
+	}
+	if c.PublishDeadline >= c.Lease {
+		return fmt.Errorf("worker: PublishDeadline (%s) must be shorter than Lease (%s): after the lease another worker sends the same events",
+			c.PublishDeadline, c.Lease)
+	}
+	return nil
+}
+
+type noObserver struct{}
+
+func (noObserver) Claimed(string, int, time.Duration)         {}
+func (noObserver) Published(string, []Outcome, time.Duration) {}
+func (noObserver) Settled(int, int, time.Duration)            {}
+func (noObserver) Reaped(Reaped)                              {}

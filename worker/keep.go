@@ -1,0 +1,83 @@
+package worker
+
+import (
+	"context"
+	"math/rand/v2"
+	"sync"
+	"time"
+
+	"go.uber.org/zap"
+)
+
+const (
+	unroutedEvery = 30 * time.Second
+	// keeperPatience bounds one housekeeping call, so that a hanging connection
+	// does not end it for good.
+	keeperPatience = 30 * time.Second
+)
+
+// keep starts what the table needs from time to time; all of it ends with ctx.
+// A paused worker only shows that it is there.
+func (w *Worker) keep(ctx context.Context, wg *sync.WaitGroup) {
+	wg.Go(func() { every(ctx, w.cfg.HeartbeatEvery, w.heartbeat) })
+	if w.cfg.Paused {
+		return
+	}
+	wg.Go(func() { every(ctx, w.cfg.ReapEvery, w.reap) })
+	if !w.cfg.Discover {
+		wg.Go(func() { every(ctx, unroutedEvery, w.reportUnrouted) })
+	}
+}
+
+// every calls do at once and then about every interval, varied by a tenth so
+// that workers started together drift apart.
+func every(ctx context.Context, interval time.Duration, do func(context.Context)) {
+	for {
+		call, cancel := context.WithTimeout(ctx, keeperPatience)
+		do(call)
+		cancel()
+		jitter := time.Duration(rand.Int64N(int64(interval)/5+1)) - interval/10
+		if !sleep(ctx, interval+jitter) {
+			return
+		}
+	}
+}
+
+// reap gives back what others left, and brings back what failed long enough
+// ago.
+func (w *Worker) reap(ctx context.Context) {
+	r, err := w.cfg.Store.Reap(ctx)
+	if r.Receipts > 0 || r.Unreadable > 0 {
+		w.cfg.Observer.Reaped(r)
+		w.log.Warn("receipts whose lease was over",
+			zap.Int("reaped", r.Receipts), zap.Int("events_returned", r.Returned), zap.Int("events_parked", r.Parked),
+			zap.Int64s("events_not_there", r.Missing), zap.Int("unreadable_left_alone", r.Unreadable))
+	}
+	if err == nil {
+		_, err = w.cfg.Store.RetryDue(ctx)
+	}
+	w.note(ctx, w.reaps, err)
+}
+
+func (w *Worker) heartbeat(ctx context.Context) {
+	err := w.cfg.Store.Heartbeat(ctx, Heartbeat{Lanes: w.cfg.Lanes, InFlight: int(w.inFlight.Load())})
+	w.note(ctx, w.beats, err)
+}
+
+func (w *Worker) reportUnrouted(ctx context.Context) {
+	types, news, err := w.catalog.findUnrouted(ctx, w.cfg.Store)
+	if err == nil && news && len(types) > 0 {
+		w.log.Warn("events are pending that no route names; they wait until one does", zap.Strings("event_types", types))
+	}
+	w.note(ctx, w.reaps, err)
+}
+
+// note keeps the outage; an error that the stop itself caused is none.
+func (w *Worker) note(ctx context.Context, o *outage, err error) {
+	switch {
+	case err == nil:
+		o.passed()
+	case context.Cause(ctx) != context.Canceled:
+		o.failed(err)
+	}
+}

@@ -1,0 +1,130 @@
+package worker
+
+import (
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+// claimOf is a claim of the ids from first to last.
+func claimOf(first, last int64, more bool) Claim {
+	var c Claim
+	for id := first; id <= last; id++ {
+		c.Events = append(c.Events, Event{ID: id})
+	}
+	c.More = more
+	return c
+}
+
+func draw(t *testing.T, s *schedule) round {
+	t.Helper()
+	r, ok := s.next()
+	if !ok {
+		t.Fatal("the cycle is over, want a round")
+	}
+	return r
+}
+
+func drawNothing(t *testing.T, s *schedule) {
+	t.Helper()
+	if r, ok := s.next(); ok {
+		t.Fatalf("got a round of %q, want the cycle to be over", r.eventType)
+	}
+	if s.open() {
+		t.Fatal("open says that there is a round, next does not")
+	}
+}
+
+func TestScheduleTurnsBetweenTypes(t *testing.T) {
+	s := newSchedule(2, 0)
+	s.begin([]string{"a", "b"})
+	var order []string
+	for range 4 {
+		r := draw(t, s)
+		order = append(order, r.eventType)
+		s.done(r, claimOf(1, 5, true))
+	}
+	if diff := cmp.Diff([]string{"a", "b", "a", "b"}, order); diff != "" {
+		t.Errorf("order of rounds (-want +got):\n%s", diff)
+	}
+	drawNothing(t, s) // both have used their two rounds
+}
+
+func TestScheduleKeysetLivesOneCycle(t *testing.T) {
+	s := newSchedule(3, 0)
+	s.begin([]string{"a"})
+	r := draw(t, s)
+	if r.after.Set {
+		t.Errorf("the first round of a cycle reads above %d, want no bound", r.after.ID)
+	}
+	s.done(r, claimOf(1, 10, true))
+	if r = draw(t, s); r.after != After(10) {
+		t.Errorf("the second round reads above %+v, want above 10", r.after)
+	}
+	// A claim that comes back late never moves the cursor down.
+	late := draw(t, s)
+	s.done(r, claimOf(31, 40, true))
+	s.done(late, claimOf(11, 20, true))
+	s.begin([]string{"a"})
+	if r = draw(t, s); r.after.Set {
+		t.Errorf("the new cycle reads above %d, want no bound: a lower id may have been committed since", r.after.ID)
+	}
+}
+
+func TestScheduleCursorNeverMovesDown(t *testing.T) {
+	s := newSchedule(10, 0)
+	s.begin([]string{"a"})
+	s.done(draw(t, s), claimOf(1, 10, true))
+	low, high := draw(t, s), draw(t, s)
+	s.done(high, claimOf(21, 30, true))
+	s.done(low, claimOf(11, 20, true))
+	if r := draw(t, s); r.after != After(30) {
+		t.Errorf("the cursor is at %+v, want 30", r.after)
+	}
+}
+
+func TestScheduleShortClaimEndsType(t *testing.T) {
+	s := newSchedule(20, 0)
+	s.begin([]string{"a"})
+	s.done(draw(t, s), claimOf(1, 3, false))
+	drawNothing(t, s)
+	if got := s.claimed(); got != 3 {
+		t.Errorf("claimed in this cycle: %d, want 3", got)
+	}
+}
+
+func TestScheduleSecondLaneJoinsDeepTypesOnly(t *testing.T) {
+	s := newSchedule(20, 0)
+	s.begin([]string{"a"})
+	first := draw(t, s)
+	drawNothing(t, s) // nobody knows yet whether there is more than one claim
+	s.done(first, claimOf(1, 5, true))
+	select {
+	case <-s.deepened:
+	default:
+		t.Error("the waiting lane was not woken when the type turned out deep")
+	}
+	draw(t, s)
+	draw(t, s) // and now both lanes are on it
+}
+
+func TestScheduleDepthOutlivesTheCycle(t *testing.T) {
+	s := newSchedule(1, 0)
+	s.begin([]string{"a"})
+	s.done(draw(t, s), claimOf(1, 5, true))
+	s.maxRounds = 5
+	s.begin([]string{"a"})
+	draw(t, s)
+	draw(t, s)
+}
+
+func TestScheduleIgnoresRoundsOfAnEarlierCycle(t *testing.T) {
+	s := newSchedule(5, 0)
+	s.begin([]string{"a"})
+	old := draw(t, s)
+	s.begin([]string{"a"})
+	s.done(old, claimOf(1, 5, false))
+	if r := draw(t, s); r.after.Set {
+		t.Errorf("an old round moved the new cycle's cursor to %d", r.after.ID)
+	}
+}
