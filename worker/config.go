@@ -41,7 +41,7 @@ type Config struct {
 	Lease time.Duration
 	// PublishDeadline is how long after the claim was asked for its events may
 	// still be sent. It must be below the lease, or events would be sent by two
-	// workers at once. Default 20 s.
+	// workers at once. Default 20 s, or half the lease where that is less.
 	PublishDeadline time.Duration
 	// Grace is how long Run may take to end after its context did. Default 25 s:
 	// Container Apps kills after 30.
@@ -86,7 +86,7 @@ func (c Config) withDefaults() Config {
 	c.MaxRounds = cmp.Or(c.MaxRounds, DefaultMaxRounds)
 	c.MaxInFlight = cmp.Or(c.MaxInFlight, 2*c.Lanes)
 	c.Lease = cmp.Or(c.Lease, DefaultLease)
-	c.PublishDeadline = cmp.Or(c.PublishDeadline, DefaultPublishDeadline)
+	c.PublishDeadline = cmp.Or(c.PublishDeadline, min(DefaultPublishDeadline, c.Lease/2))
 	c.Grace = cmp.Or(c.Grace, DefaultGrace)
 	c.IdlePoll = cmp.Or(c.IdlePoll, DefaultIdlePoll)
 	c.ReapEvery = cmp.Or(c.ReapEvery, DefaultReapEvery)

@@ -28,12 +28,19 @@ func TestConfigNamesTheFieldThatIsWrong(t *testing.T) {
 		{"MaxAttempts", func(c *Config) { c.MaxAttempts = -1 }},
 		{"IdlePoll", func(c *Config) { c.IdlePoll = -time.Second }},
 		{"PublishDeadline", func(c *Config) { c.PublishDeadline = time.Minute }},
-		{"PublishDeadline", func(c *Config) { c.Lease = 10 * time.Second }},
+		{"PublishDeadline", func(c *Config) { c.Lease, c.PublishDeadline = 10*time.Second, 10*time.Second }},
 	} {
 		c := good()
 		tt.spoil(&c)
 		if _, err := New(c); err == nil || !strings.Contains(err.Error(), tt.field) {
 			t.Errorf("spoiled %s: got error %v, want one that names it", tt.field, err)
 		}
+	}
+}
+
+func TestShortLeaseShortensTheDefaultDeadline(t *testing.T) {
+	c := Config{Lease: 5 * time.Second}.withDefaults()
+	if c.PublishDeadline != 2500*time.Millisecond {
+		t.Errorf("the publish deadline under a lease of 5s is %s, want half of it", c.PublishDeadline)
 	}
 }
