@@ -1,0 +1,90 @@
+package tds
+
+import (
+	"azsqloutbox/sqlserver/emulator/internal/sqltype"
+)
+
+// bulkReader reads the rows of a bulk load while they arrive: COLMETADATA,
+// ROWs and a DONE (MS-TDS 2.2.6.1).
+type bulkReader struct {
+	m       *message
+	types   []wireType
+	columns []Column
+	row     []sqltype.Value
+	ended   bool
+}
+
+// readBulk reads the COLMETADATA in front of the rows.
+func readBulk(m *message) *bulkReader {
+	r := &bulkReader{m: m}
+	if token := m.u8(); m.err == nil && token != tokenColMetadata {
+		m.malformed("token 0x%02X at the head of a bulk load", token)
+		return r
+	}
+	n := int(m.u16())
+	if m.err == nil && (n < 1 || n > maxColumns) {
+		m.malformed("a bulk load of %d columns", n)
+	}
+	for i := 0; i < n && m.err == nil; i++ {
+		m.u32() // user type
+		flags := m.u16()
+		w := m.typeInfo()
+		if w.id == idText || w.id == idNText || w.id == idImage {
+			m.text() // the table's name
+		}
+		r.types = append(r.types, w)
+		r.columns = append(r.columns, Column{
+			Name:     m.shortText(),
+			Type:     w.typ,
+			Nullable: flags&flagNullable != 0,
+			Identity: flags&flagIdentity != 0,
+		})
+	}
+	r.row = make([]sqltype.Value, len(r.types))
+	return r
+}
+
+// next returns the next row, which is good until the next call; false is the
+// end.
+func (r *bulkReader) next() ([]sqltype.Value, bool, error) {
+	m := r.m
+	if r.ended || m.err != nil {
+		return nil, false, m.err
+	}
+	m.discard()
+	switch token := m.u8(); {
+	case m.err != nil:
+	case token == tokenRow:
+		for i := range r.types {
+			r.row[i] = m.value(&r.types[i], true)
+		}
+	case token == tokenNBCRow:
+		// The bitmap is copied: reading on may move the buffer.
+		var nulls [(maxColumns + 7) / 8]byte
+		copy(nulls[:], m.bytes((len(r.types)+7)/8))
+		for i := range r.types {
+			r.row[i] = sqltype.Value{}
+			if nulls[i/8]&(1<<(i%8)) == 0 {
+				r.row[i] = m.value(&r.types[i], true)
+			}
+		}
+	case token == tokenDone:
+		m.bytes(12)
+		m.rest()
+		r.ended = true
+		return nil, false, m.err
+	default:
+		m.malformed("token 0x%02X among the rows of a bulk load", token)
+	}
+	return r.row, m.err == nil, m.err
+}
+
+// drain reads what an engine left unread, so that the next message is found.
+func (r *bulkReader) drain() error {
+	for r.m.err == nil && !r.m.last {
+		r.m.pos = len(r.m.buf)
+		r.m.discard()
+		r.m.fill()
+	}
+	return r.m.err
+}
