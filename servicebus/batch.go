@@ -1,0 +1,248 @@
+package servicebus
+
+import (
+	"context"
+	"errors"
+	"math"
+
+	"github.com/Azure/azure-sdk-for-go/sdk/messaging/azservicebus"
+
+	"azsqloutbox/worker"
+)
+
+// maxBatchMessages is the most messages Service Bus takes in one batch. The SDK
+// does not check it (azure-service-bus #397).
+const maxBatchMessages = 4500
+
+// group is the events that may share a batch, by their index, in order. The
+// envelope of a batch copies the properties of its first message, so session id
+// and partition key must be the same throughout.
+type group struct {
+	key    groupKey
+	dest   *destination
+	events []int
+}
+
+type groupKey struct {
+	entity    string
+	session   bool
+	partition bool
+	// aggregate is the session id or partition key, where there is one.
+	aggregate string
+}
+
+// ordered says whether the order of the group's messages means something at the
+// broker: then its batches go out one after the other.
+func (k groupKey) ordered() bool { return k.session || k.partition }
+
+// groupEvents sorts events into groups, in order of each group's first event.
+// An event without a route is in none: its index goes to unrouted.
+func (p *Publisher) groupEvents(events []worker.Event) (groups []*group, unrouted []int) {
+	byKey := make(map[groupKey]*group, 1)
+	var last *group
+	for i := range events {
+		route, ok := p.cfg.Routes.Lookup(events[i].Type)
+		if !ok {
+			unrouted = append(unrouted, i)
+			continue
+		}
+		key := groupKey{entity: route.Entity, session: route.SessionIDFromAggregate, partition: route.PartitionKeyFromAggregate}
+		if key.ordered() {
+			key.aggregate = events[i].AggregateID
+		}
+		if last == nil || last.key != key {
+			if last = byKey[key]; last == nil {
+				last = &group{key: key, dest: p.destinations[route.Entity]}
+				byKey[key] = last
+				groups = append(groups, last)
+			}
+		}
+		last.events = append(last.events, i)
+	}
+	return groups, unrouted
+}
+
+// parcel is what one send carries: a batch, or one message by itself.
+type parcel struct {
+	dest   *destination
+	events []int
+	batch  *azservicebus.MessageBatch
+	single *message // set where events has one element
+}
+
+func (p parcel) send(ctx context.Context, s *sender) error {
+	if p.single != nil {
+		return s.link.SendAMQPAnnotatedMessage(ctx, &p.single.amqp, nil)
+	}
+	return s.link.SendMessageBatch(ctx, p.batch, nil)
+}
+
+// batch is a parcel being filled.
+type batch struct {
+	azsb   *azservicebus.MessageBatch
+	first  message // the envelope points into it
+	others message // filled again for every other message
+	events []int
+}
+
+// next is the message to fill for the next add.
+func (b *batch) next() *message {
+	if len(b.events) == 0 {
+		return &b.first
+	}
+	return &b.others
+}
+
+func (b *batch) add(m *message, event int) error {
+	if err := b.azsb.AddAMQPAnnotatedMessage(&m.amqp, nil); err != nil {
+		return err
+	}
+	b.events = append(b.events, event)
+	return nil
+}
+
+// seal ends the filling. A batch of one goes out as a plain message: it is
+// smaller without the envelope, and an entity that refuses batches takes it.
+func (b *batch) seal(dest *destination) parcel {
+	p := parcel{dest: dest, events: b.events, batch: b.azsb}
+	if len(b.events) == 1 {
+		p.single, p.batch = &b.first, nil
+	}
+	return p
+}
+
+// pack fills parcels with the given events, in order, and hands each one to
+// ship. When ship returns a failure the destination is in trouble: the events
+// after it are not tried any more, and pack returns that failure.
+func (d *delivery) pack(ctx context.Context, dest *destination, events []int, ship func(parcel) *failure) *failure {
+	var b *batch
+	for pos := 0; pos < len(events); pos++ {
+		i := events[pos]
+		if b == nil {
+			var f *failure
+			if b, f = d.newBatch(ctx, dest, len(events)-pos); f != nil {
+				d.unsent(dest, events[pos:], f)
+				return f
+			}
+		}
+		m := b.next()
+		if err := d.fill(m, i); err != nil {
+			d.refuse(i, err)
+			continue
+		}
+		var full *parcel
+		switch err := b.add(m, i); {
+		case err == nil:
+			if len(b.events) < d.p.cfg.MaxBatchMessages {
+				continue
+			}
+			sealed := b.seal(dest)
+			full = &sealed
+		case !errors.Is(err, azservicebus.ErrMessageTooLarge):
+			d.refuse(i, err) // it cannot be encoded
+			continue
+		case len(b.events) == 0:
+			// Alone it may still pass: a message by itself has no envelope, and
+			// large messages of the Premium tier travel only so (azure-sdk-for-net
+			// #44261).
+			full = &parcel{dest: dest, events: events[pos : pos+1], single: m}
+		default:
+			sealed := b.seal(dest)
+			full = &sealed
+			pos-- // it begins the next batch
+		}
+		b = nil
+		if f := ship(*full); f != nil {
+			d.unsent(dest, events[pos+1:], f)
+			return f
+		}
+	}
+	if b == nil || len(b.events) == 0 {
+		return nil // never send an empty batch: azservicebus panics on it
+	}
+	return ship(b.seal(dest))
+}
+
+// newBatch makes an empty batch for up to n events. For one event there is no
+// need to ask the link for its limit: everything fits, and it goes out singly.
+func (d *delivery) newBatch(ctx context.Context, dest *destination, n int) (*batch, *failure) {
+	b := &batch{events: make([]int, 0, min(n, d.p.cfg.MaxBatchMessages))}
+	f := d.retried(ctx, dest, false, func(ctx context.Context, s *sender) error {
+		var options azservicebus.MessageBatchOptions
+		if limit := uint64(d.p.cfg.MaxBatchBytes); limit > 0 {
+			// The option would also raise the limit, so the smaller one counts.
+			linkLimit, err := s.batchLimit(ctx)
+			if err != nil {
+				return err
+			}
+			options.MaxBytes = min(limit, linkLimit)
+		}
+		var err error
+		b.azsb, err = s.link.NewMessageBatch(ctx, &options)
+		return err
+	})
+	return b, f
+}
+
+// batchLimit is the largest batch in bytes that the link takes. azservicebus
+// keeps that number to itself (Sender.NewMessageBatch reads it from the link),
+// so it is found by trying: about twenty encodings, once a sender and only
+// where the number is needed.
+func (s *sender) batchLimit(ctx context.Context) (uint64, error) {
+	if limit := s.limit.Load(); limit > 0 {
+		return limit, nil
+	}
+	size := func(body int) (uint64, error) {
+		b, err := s.link.NewMessageBatch(ctx, nil)
+		if err != nil {
+			return 0, err
+		}
+		err = b.AddMessage(&azservicebus.Message{MessageID: new(string), Body: make([]byte, body)}, nil)
+		if errors.Is(err, azservicebus.ErrMessageTooLarge) {
+			return 0, nil
+		}
+		return b.NumBytes(), err
+	}
+	const most = 128 << 20 // above any tier: Premium takes messages of 100 MB
+	fits, tooLarge := 0, 64<<10
+	var limit uint64
+	for {
+		n, err := size(tooLarge)
+		if err != nil {
+			return 0, err
+		}
+		if n == 0 {
+			break
+		}
+		fits, limit = tooLarge, n
+		if tooLarge >= most {
+			break
+		}
+		tooLarge *= 2
+	}
+	for tooLarge-fits > 1 && fits < most {
+		middle := fits + (tooLarge-fits)/2
+		n, err := size(middle)
+		switch {
+		case err != nil:
+			return 0, err
+		case n == 0:
+			tooLarge = middle
+		default:
+			fits, limit = middle, n
+		}
+	}
+	s.limit.Store(limit)
+	return limit, nil
+}
+
+// encodedSize is the size of m in bytes as a batch of this one message, the
+// number that batchLimit is about.
+func (s *sender) encodedSize(ctx context.Context, m *message) (uint64, error) {
+	b, err := s.link.NewMessageBatch(ctx, &azservicebus.MessageBatchOptions{MaxBytes: math.MaxInt64})
+	if err != nil {
+		return 0, err
+	}
+	err = b.AddAMQPAnnotatedMessage(&m.amqp, nil)
+	return b.NumBytes(), err
+}

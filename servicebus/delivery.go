@@ -1,0 +1,261 @@
+package servicebus
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"golang.org/x/sync/errgroup"
+
+	"azsqloutbox/worker"
+)
+
+// destination is a queue or topic that routes lead to.
+type destination struct {
+	entity string
+	// confirmed counts the sends that the entity has confirmed: the evidence
+	// that it works, when one message does not pass.
+	confirmed atomic.Uint64
+}
+
+// delivery is one call of Publish.
+type delivery struct {
+	p        *Publisher
+	events   []worker.Event
+	outcomes []worker.Outcome // each element is written by one goroutine only
+	sends    errgroup.Group
+
+	mu       sync.Mutex
+	suspects []suspect
+}
+
+// suspect is an event that failed while it stood alone.
+type suspect struct {
+	event int
+	dest  *destination
+	// before is what dest had confirmed when its batch was first sent.
+	before uint64
+	why    *failure
+}
+
+func (d *delivery) run(ctx context.Context) {
+	groups, unrouted := d.p.groupEvents(d.events)
+	for _, i := range unrouted {
+		d.outcomes[i] = worker.Outcome{Verdict: worker.Unsent, Err: fmt.Errorf("event type %q has no route and there is no default route", d.events[i].Type)}
+	}
+	d.sends.SetLimit(d.p.cfg.MaxInFlight)
+	for _, g := range groups {
+		if g.key.ordered() {
+			d.sends.Go(func() error {
+				d.pack(ctx, g.dest, g.events, func(p parcel) *failure { return d.ship(ctx, p, nil) })
+				return nil
+			})
+			continue
+		}
+		d.pack(ctx, g.dest, g.events, func(p parcel) *failure {
+			d.sends.Go(func() error {
+				d.ship(ctx, p, nil)
+				return nil
+			})
+			return nil
+		})
+	}
+	_ = d.sends.Wait() // outcomes carry the errors
+	d.judge()
+}
+
+// hunt is the search for the guilty messages of one batch.
+type hunt struct {
+	before uint64
+	alone  int // messages that failed while they stood alone
+}
+
+// maxSuspects is how many messages of a batch may fail alone before the search
+// ends, as long as nothing passed: then it is the entity, not the messages.
+const maxSuspects = 3
+
+// ship sends one parcel and decides its events, by sending parts of it again
+// where that is what it takes. It returns the failure that is the destination's.
+func (d *delivery) ship(ctx context.Context, p parcel, h *hunt) *failure {
+	before := p.dest.confirmed.Load()
+	f := d.retried(ctx, p.dest, h != nil, p.send)
+	if f == nil {
+		p.dest.confirmed.Add(1)
+		for _, i := range p.events {
+			d.outcomes[i] = worker.Outcome{Verdict: worker.Sent}
+		}
+		return nil
+	}
+	if f.opening || f.action == giveBack || f.action == retry {
+		d.unsent(p.dest, p.events, f)
+		return f
+	}
+	if f.action == split && p.single != nil {
+		d.refuse(p.events[0], d.tooLarge(ctx, p, f))
+		return nil
+	}
+	if f.action == bisect {
+		if h == nil {
+			h = &hunt{before: before}
+		}
+		if p.single != nil {
+			h.alone++
+			d.suspect(suspect{event: p.events[0], dest: p.dest, before: h.before, why: f})
+			return nil
+		}
+	}
+	again := func(half parcel) *failure {
+		if h != nil && h.alone >= maxSuspects && p.dest.confirmed.Load() == h.before {
+			gaveUp := *f
+			gaveUp.err = fmt.Errorf("every message that was tried alone failed: %w", f.err)
+			d.unsent(half.dest, half.events, &gaveUp)
+			return &gaveUp
+		}
+		return d.ship(ctx, half, h)
+	}
+	middle := len(p.events) / 2
+	if f := d.pack(ctx, p.dest, p.events[:middle], again); f != nil {
+		d.unsent(p.dest, p.events[middle:], f)
+		return f
+	}
+	return d.pack(ctx, p.dest, p.events[middle:], again)
+}
+
+// maxTries bounds the tries of one send where ctx has no deadline.
+const maxTries = 8
+
+// retried runs call on a sender of dest until it succeeds, fails for a reason
+// that waiting will not mend, or ctx is nearly over. hunting ends it at the
+// first try that broke the connection.
+func (d *delivery) retried(ctx context.Context, dest *destination, hunting bool, call func(context.Context, *sender) error) *failure {
+	broke, fresh := 0, false
+	for try := 1; ; try++ {
+		f := d.p.use(ctx, dest, call)
+		if f == nil {
+			return nil
+		}
+		if ctx.Err() != nil {
+			return cutOff(ctx, f)
+		}
+		if f.stale && !fresh {
+			fresh = true
+			continue
+		}
+		if f.action != retry {
+			return f
+		}
+		if !f.opening && (f.kind == KindConnection || f.kind == KindBroker) {
+			// The link could be opened and the send broke it, twice: no outage of
+			// the network looks like that, a poison message does.
+			if broke++; broke == 2 || hunting {
+				f.action = bisect
+				return f
+			}
+		}
+		if try == maxTries || !sleep(ctx, d.p.pause(f.kind, try)) {
+			return f
+		}
+	}
+}
+
+// cutOff is the failure of a send that ctx ended. What was sent may have
+// arrived all the same.
+func cutOff(ctx context.Context, last *failure) *failure {
+	cause := context.Cause(ctx)
+	f := &failure{policy: policy{action: giveBack}, err: fmt.Errorf("not confirmed before the stop: %w", cause)}
+	if !errors.Is(ctx.Err(), context.Canceled) {
+		f.policy = policy{kind: KindTimeout, action: giveBack}
+		f.err = fmt.Errorf("not confirmed in time: %w; the last try: %w", cause, last.err)
+	}
+	return f
+}
+
+// pause is how long to wait before the next try: short, doubling up to five
+// seconds, with jitter. After server-busy the service asks for two seconds
+// (azure-docs, service-bus-throttling.md: error code 50009).
+func pause(kind Kind, try int) time.Duration {
+	base := 200 * time.Millisecond
+	if kind == KindThrottled {
+		base = 2 * time.Second
+	}
+	wait := min(base<<min(try-1, 5), 5*time.Second)
+	return wait/2 + rand.N(wait)
+}
+
+// sleep waits, and returns false, at once, when ctx would end before.
+func sleep(ctx context.Context, wait time.Duration) bool {
+	if deadline, ok := ctx.Deadline(); ok && time.Until(deadline) <= wait {
+		return false
+	}
+	timer := time.NewTimer(wait)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+		return true
+	case <-ctx.Done():
+		return false
+	}
+}
+
+func (d *delivery) fill(m *message, event int) error {
+	e := &d.events[event]
+	route, _ := d.p.cfg.Routes.Lookup(e.Type) // it has one: it is in a group
+	return m.fill(d.p.source, route, e)
+}
+
+func (d *delivery) refuse(event int, err error) {
+	d.outcomes[event] = worker.Outcome{Verdict: worker.Refused, Err: err}
+}
+
+// unsent gives events back that have no outcome yet.
+func (d *delivery) unsent(dest *destination, events []int, f *failure) {
+	outcome := worker.Outcome{Verdict: worker.Unsent, Err: d.p.destinationError(dest, f)}
+	for _, i := range events {
+		d.outcomes[i] = outcome
+	}
+}
+
+func (d *delivery) suspect(s suspect) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.suspects = append(d.suspects, s)
+}
+
+// judge decides the suspects once everything else is decided. A condition that
+// nobody knows may be the message's own; it spends an attempt and comes again.
+// One that can also be the entity's state (a missing session id, a connection
+// that breaks) counts against a message only when the entity took another one
+// meanwhile.
+func (d *delivery) judge() {
+	for _, s := range d.suspects {
+		outcome := worker.Outcome{Verdict: worker.Unsent, Err: d.p.destinationError(s.dest, s.why)}
+		if s.why.kind == KindUnknown || s.dest.confirmed.Load() > s.before {
+			outcome = worker.Outcome{
+				Verdict: worker.Failed,
+				Err:     fmt.Errorf("%q does not take this message, sent alone: %w", s.dest.entity, d.p.scrub(s.why.err)),
+			}
+		}
+		d.outcomes[s.event] = outcome
+	}
+}
+
+// tooLarge says by how much a message is too large.
+func (d *delivery) tooLarge(ctx context.Context, p parcel, f *failure) error {
+	var size, limit uint64
+	measured := d.p.use(ctx, p.dest, func(ctx context.Context, s *sender) (err error) {
+		if size, err = s.encodedSize(ctx, p.single); err != nil {
+			return err
+		}
+		limit, err = s.batchLimit(ctx)
+		return err
+	})
+	payload := len(d.events[p.events[0]].Payload)
+	if measured != nil {
+		return fmt.Errorf("payload of %d bytes makes a message that %q refuses as too large: %w", payload, p.dest.entity, d.p.scrub(f.err))
+	}
+	return fmt.Errorf("message of %d bytes (payload %d) is too large: %q takes %d bytes in a batch, and refused it sent alone", size, payload, p.dest.entity, limit)
+}

@@ -1,0 +1,223 @@
+package servicebus
+
+import (
+	"cmp"
+	"crypto/sha256"
+	"encoding/hex"
+	"fmt"
+	"strconv"
+	"time"
+	"unicode/utf8"
+
+	"github.com/Azure/azure-sdk-for-go/sdk/messaging/azservicebus"
+
+	"azsqloutbox/worker"
+)
+
+// Application properties that every message carries beside its event's headers.
+// They win over a header of the same name.
+const (
+	PropertyEventID       = "event-id"       // the row's id, an AMQP long
+	PropertyEventType     = "event-type"     // string
+	PropertyAggregateType = "aggregate-type" // string
+	PropertyAggregateID   = "aggregate-id"   // string
+	PropertyCreatedAt     = "created-at"     // AMQP timestamp, to the millisecond
+	// PropertyDiagnosticID repeats a traceparent header under the name by which
+	// Azure's SDKs find a message's trace context: azservicebus adds none of its
+	// own (azure-sdk-for-go #15678).
+	PropertyDiagnosticID = "Diagnostic-Id"
+)
+
+// Limits of a message, from azure-docs, service-bus-quotas.md. Characters are
+// counted as .NET does, in UTF-16 units, for the service is written in it.
+const (
+	maxKeyChars      = 128       // message id, session id, partition key
+	maxPropertyBytes = 32 * 1024 // one property
+	maxHeaderBytes   = 64 * 1024 // all properties, the system's included
+)
+
+// maxSourceChars leaves room in the message id for two colons, an id of up to
+// 20 characters and milliseconds of up to 15: 90 + 2 + 20 + 15 = 127.
+const maxSourceChars = 90
+
+// MessageID is the MessageID of an event: "<source>:<id>:<created_at in ms>",
+// at most 128 characters. A source of more than 90 characters is replaced by
+// the SHA-256 of it in hex.
+//
+// The id alone repeats (another table on the same entity, a sequence that was
+// restarted, a restored database), and duplicate detection would then drop a
+// new event as a duplicate of an old one and report success.
+func MessageID(source string, id int64, createdAt time.Time) string {
+	return messageID(shortSource(source), id, createdAt)
+}
+
+func shortSource(source string) string {
+	if chars(source) <= maxSourceChars {
+		return source
+	}
+	sum := sha256.Sum256([]byte(source))
+	return hex.EncodeToString(sum[:])
+}
+
+func messageID(source string, id int64, createdAt time.Time) string {
+	text := make([]byte, 0, maxKeyChars)
+	text = append(text, source...)
+	text = append(text, ':')
+	text = strconv.AppendInt(text, id, 10)
+	text = append(text, ':')
+	text = strconv.AppendInt(text, createdAt.UnixMilli(), 10)
+	return string(text)
+}
+
+// message is one outgoing message, made to be filled many times: a MessageBatch
+// encodes what is added to it at once and keeps nothing of it, except that its
+// envelope goes on pointing into the first message. So the first one of a batch
+// is left alone, and all others are filled into the same memory. (A Message, in
+// contrast to an AMQPAnnotatedMessage, is copied with its map on every add.)
+type message struct {
+	amqp       azservicebus.AMQPAnnotatedMessage
+	header     azservicebus.AMQPAnnotatedMessageHeader
+	properties azservicebus.AMQPAnnotatedMessageProperties
+	body       [1][]byte
+	subject    string
+	sessionID  string
+}
+
+// Message annotations of Service Bus, as azservicebus names them in message.go.
+const (
+	annotationPartitionKey  = "x-opt-partition-key"
+	annotationScheduledTime = "x-opt-scheduled-enqueue-time"
+)
+
+// fill makes m the message of e, reusing what m holds. source is a shortSource.
+// An error says why e can never be sent as it is.
+func (m *message) fill(source string, route *Route, e *worker.Event) error {
+	if e.Withheld {
+		return fmt.Errorf("payload of %d bytes in the column is above the worker's limit for one event, so it was not read", e.StoredBytes)
+	}
+	m.subject = cmp.Or(route.Subject, e.Type)
+	m.properties = azservicebus.AMQPAnnotatedMessageProperties{
+		MessageID:   messageID(source, e.ID, e.CreatedAt),
+		Subject:     &m.subject,
+		ContentType: &route.ContentType,
+	}
+	m.header = azservicebus.AMQPAnnotatedMessageHeader{TTL: route.TTL}
+	// One section even when it is empty: a NULL payload is an empty body.
+	m.body[0] = e.Payload
+
+	if m.amqp.ApplicationProperties == nil {
+		m.amqp.ApplicationProperties = make(map[string]any, 12)
+	}
+	clear(m.amqp.ApplicationProperties)
+	clear(m.amqp.MessageAnnotations)
+	m.amqp.Properties = &m.properties
+	m.amqp.Body.Data = m.body[:]
+
+	if err := eachHeader(e.Headers, m.putHeader); err != nil {
+		return err
+	}
+	m.amqp.Header = nil
+	if m.header.TTL > 0 {
+		m.amqp.Header = &m.header
+	}
+	if err := m.setKeys(route, e); err != nil {
+		return err
+	}
+	p := m.amqp.ApplicationProperties
+	if trace, ok := p[HeaderTraceparent].(string); ok && p[PropertyDiagnosticID] == nil {
+		p[PropertyDiagnosticID] = trace
+	}
+	p[PropertyEventID] = e.ID
+	p[PropertyEventType] = e.Type
+	p[PropertyAggregateType] = e.AggregateType
+	p[PropertyAggregateID] = e.AggregateID
+	p[PropertyCreatedAt] = e.CreatedAt
+	return m.checkSizes()
+}
+
+// putHeader takes one header of the event.
+func (m *message) putHeader(name string, value any) error {
+	switch name {
+	case HeaderCorrelationID:
+		text, ok := value.(string)
+		if !ok {
+			return fmt.Errorf("header %q: %v is no string", name, value)
+		}
+		if n := chars(text); n > maxKeyChars {
+			return fmt.Errorf("header %q has %d characters, at most %d are allowed", name, n, maxKeyChars)
+		}
+		m.properties.CorrelationID = value
+	case HeaderTTL:
+		ttl, err := headerTTL(value)
+		if err != nil {
+			return err
+		}
+		m.header.TTL = ttl
+	case HeaderScheduledTime:
+		at, err := headerTime(value)
+		if err != nil {
+			return err
+		}
+		m.annotate(annotationScheduledTime, at)
+	default:
+		m.amqp.ApplicationProperties[name] = value
+	}
+	return nil
+}
+
+func (m *message) setKeys(route *Route, e *worker.Event) error {
+	if !route.SessionIDFromAggregate && !route.PartitionKeyFromAggregate {
+		return nil
+	}
+	if n := chars(e.AggregateID); n > maxKeyChars {
+		return fmt.Errorf("aggregate id has %d characters, a session id or partition key may have %d", n, maxKeyChars)
+	}
+	if route.SessionIDFromAggregate {
+		m.sessionID = e.AggregateID
+		m.properties.GroupID = &m.sessionID
+	}
+	if route.PartitionKeyFromAggregate {
+		m.annotate(annotationPartitionKey, e.AggregateID)
+	}
+	return nil
+}
+
+func (m *message) annotate(name string, value any) {
+	if m.amqp.MessageAnnotations == nil {
+		m.amqp.MessageAnnotations = make(map[any]any, 2)
+	}
+	m.amqp.MessageAnnotations[name] = value
+}
+
+// checkSizes finds up front what would make the broker refuse a whole batch.
+func (m *message) checkSizes() error {
+	total := 0
+	for name, value := range m.amqp.ApplicationProperties {
+		size := 8 // a number, a time; a boolean is less
+		if text, ok := value.(string); ok {
+			size = len(text)
+		}
+		if size > maxPropertyBytes {
+			return fmt.Errorf("header %q has %d bytes, a property may have %d", name, size, maxPropertyBytes)
+		}
+		total += len(name) + size
+	}
+	if total > maxHeaderBytes {
+		return fmt.Errorf("headers have %d bytes together, a message may carry %d", total, maxHeaderBytes)
+	}
+	return nil
+}
+
+// chars counts UTF-16 units.
+func chars(s string) int {
+	if len(s) <= maxSourceChars {
+		return len(s) // never more units than bytes: exact enough below every limit
+	}
+	n := utf8.RuneCountInString(s)
+	for _, r := range s {
+		if r > 0xFFFF {
+			n++
+		}
+	}
+	return n
+}
