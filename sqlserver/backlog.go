@@ -1,0 +1,93 @@
+package sqlserver
+
+import (
+	"context"
+	"database/sql"
+	"fmt"
+	"time"
+
+	"azsqloutbox/worker"
+)
+
+// The catalog counts the entries of the claim index, which is the backlog. The
+// number is approximate and costs nothing; the view needs no right beyond one
+// on the table (sql-docs, sys-partitions-transact-sql.md).
+const backlogTotalSQL = `-- outbox:BacklogTotal
+SELECT ISNULL(SUM(p.rows), 0) AS total
+FROM   sys.indexes AS i
+INNER JOIN sys.partitions AS p ON p.object_id = i.object_id AND p.index_id = i.index_id
+WHERE  i.object_id = OBJECT_ID(@table)
+AND    i.name = @claim_index;`
+
+// Per type a count that stops at @cap, and the age of the lowest id: a seek
+// each. A COUNT(*) over a backlog of millions would cost more than it tells.
+const backlogTypesSQL = `-- outbox:BacklogTypes
+SELECT c.[key],
+       (SELECT COUNT(*)
+        FROM   (SELECT TOP (@cap) e.id
+                FROM   {events} AS e WITH (INDEX({claim_index}), FORCESEEK)
+                WHERE  e.event_type = CAST(c.value AS {event_type_t})
+                AND    e.status = 0) AS capped) AS pending,
+       (SELECT TOP (1) DATEDIFF_BIG(MILLISECOND, e.created_at, SYSUTCDATETIME())
+        FROM   {events} AS e WITH (INDEX({claim_index}), FORCESEEK)
+        WHERE  e.event_type = CAST(c.value AS {event_type_t})
+        AND    e.status = 0
+        ORDER BY e.id) AS oldest_ms
+FROM   OPENJSON(@types) AS c
+OPTION (MAXDOP 1);`
+
+// Backlog implements worker.Keeper.
+func (s *Store) Backlog(ctx context.Context, types []string) (worker.Backlog, error) {
+	var b worker.Backlog
+	err := s.retrying(ctx, fmt.Sprintf("count the backlog of %s", s.names), func(ctx context.Context) error {
+		b = worker.Backlog{}
+		return s.session(ctx, func(ctx context.Context, conn *sql.Conn, st *statements) error {
+			row := conn.QueryRowContext(ctx, st.backlogTotal,
+				sql.Named("table", s.names.Events()),
+				sql.Named("claim_index", s.names.withDefaults().ClaimIndex))
+			if err := row.Scan(&b.Total); err != nil {
+				return err
+			}
+			if len(types) == 0 {
+				return nil
+			}
+			for _, t := range types {
+				if err := st.checkEventType(t); err != nil {
+					return err
+				}
+			}
+			var err error
+			b.Types, err = backlogOfTypes(ctx, conn, st, types)
+			return err
+		})
+	})
+	return b, err
+}
+
+func backlogOfTypes(ctx context.Context, conn *sql.Conn, st *statements, types []string) ([]worker.TypeBacklog, error) {
+	rows, err := conn.QueryContext(ctx, st.backlogTypes,
+		sql.Named("types", stringsJSON(types)),
+		sql.Named("cap", worker.BacklogCountCap))
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close()
+	counts := make([]worker.TypeBacklog, len(types))
+	for i, t := range types {
+		counts[i].EventType = t
+	}
+	for rows.Next() {
+		var i int
+		var pending int64
+		var oldest sql.NullInt64
+		if err := rows.Scan(&i, &pending, &oldest); err != nil {
+			return nil, err
+		}
+		if i < 0 || i >= len(types) {
+			return nil, fmt.Errorf("the count answered position %d of %d types", i, len(types))
+		}
+		counts[i].Pending = pending
+		counts[i].OldestAge = max(0, time.Duration(oldest.Int64)*time.Millisecond)
+	}
+	return counts, rows.Err()
+}

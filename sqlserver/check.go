@@ -1,0 +1,278 @@
+package sqlserver
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+	"math"
+	"strings"
+
+	"github.com/google/uuid"
+	"go.uber.org/zap"
+
+	"azsqloutbox/worker"
+)
+
+// Check implements worker.Keeper. It reads the table's columns and indexes
+// afresh, then runs every statement of a worker with nothing to do, in a
+// transaction that is rolled back: the server checks rights and compiles plans
+// all the same.
+func (s *Store) Check(ctx context.Context) error {
+	op := fmt.Sprintf("check %s", s.names)
+	return s.retrying(ctx, op, func(ctx context.Context) error {
+		s.ready.Store(nil)
+		if err := s.session(ctx, s.checkTable); err != nil {
+			return err
+		}
+		err := s.transact(ctx, s.rehearse)
+		if errors.Is(err, errNothingToCommit) {
+			return nil
+		}
+		return err
+	})
+}
+
+func (s *Store) checkTable(ctx context.Context, conn *sql.Conn, st *statements) error {
+	if err := st.table.problem(); err != nil {
+		return err
+	}
+	if err := s.checkWritable(ctx, conn); err != nil {
+		return err
+	}
+	if err := s.checkIndexes(ctx, conn); err != nil {
+		return err
+	}
+	return s.checkStatusValues(ctx, conn, st)
+}
+
+// problem says which column the statements cannot work with, whatever its
+// values.
+func (t *table) problem() error {
+	for _, need := range []struct {
+		name string
+		fits func(column) bool
+		want string
+	}{
+		{"id", column.isInteger, "a whole number"},
+		{"status", column.isInteger, "a whole number"},
+		{"retry_count", column.isInteger, "a whole number"},
+		{"event_type", func(c column) bool { return c.isText() || c.isInteger() }, "VARCHAR, NVARCHAR or a whole number"},
+		{"aggregate_type", column.isText, "VARCHAR or NVARCHAR"},
+		{"aggregate_id", column.isText, "VARCHAR or NVARCHAR"},
+		{"payload", column.isText, "VARCHAR or NVARCHAR"},
+		{"headers", column.isText, "VARCHAR or NVARCHAR"},
+		{"last_error", column.isText, "VARCHAR or NVARCHAR"},
+		{"created_at", func(c column) bool { return c.kind == "datetime2" || c.kind == "datetime" }, "DATETIME2"},
+		{"retry_at", func(c column) bool { return c.kind == "datetime2" || c.kind == "datetime" }, "DATETIME2"},
+		// The fence compares it with the receipt's claimed_at. DATETIME rounds to
+		// 1/300 s: no row would ever match its receipt.
+		{"processed_at", func(c column) bool { return c.kind == "datetime2" && c.scale >= 3 }, "DATETIME2(3) or finer"},
+	} {
+		c := t.columns[need.name]
+		if !need.fits(c) {
+			return fmt.Errorf("the column %s is %s, must be %s: %w", need.name, c.declaration(), need.want, worker.ErrPermanent)
+		}
+	}
+	return nil
+}
+
+// Updateability is READ_ONLY on a secondary (sql-docs,
+// databasepropertyex-transact-sql.md; no right needed).
+const updateabilitySQL = `-- outbox:Updateability
+DECLARE @database NVARCHAR(128) = DB_NAME();
+SELECT CONVERT(NVARCHAR(128), DATABASEPROPERTYEX(@database, 'Updateability')) AS updateability;`
+
+func (s *Store) checkWritable(ctx context.Context, conn *sql.Conn) error {
+	var updateability sql.NullString
+	if err := conn.QueryRowContext(ctx, updateabilitySQL).Scan(&updateability); err != nil {
+		return fmt.Errorf("ask whether the database is writable: %w", err)
+	}
+	if updateability.String == "READ_ONLY" {
+		return &Error{
+			Number: 3906, Class: Reconnect, Advice: knownErrors[3906].advice,
+			err: errors.New("the database is READ_ONLY"),
+		}
+	}
+	return nil
+}
+
+const tableIndexesSQL = `-- outbox:TableIndexes
+SELECT i.name, i.is_disabled, ISNULL(i.filter_definition, N'') AS filter, c.name AS column_name
+FROM   sys.indexes AS i
+INNER JOIN sys.index_columns AS ic ON ic.object_id = i.object_id AND ic.index_id = i.index_id
+INNER JOIN sys.columns AS c ON c.object_id = ic.object_id AND c.column_id = ic.column_id
+WHERE  i.object_id = OBJECT_ID(@table)
+AND    ic.key_ordinal > 0
+ORDER BY i.name, ic.key_ordinal;`
+
+// index is an index with its key columns in order.
+type index struct {
+	name     string
+	disabled bool
+	filter   string
+	key      []string
+}
+
+func (s *Store) checkIndexes(ctx context.Context, conn *sql.Conn) error {
+	indexes, err := readIndexes(ctx, conn, s.names)
+	if err != nil {
+		return err
+	}
+	for _, need := range []struct{ name, filter, first string }{
+		{s.names.ClaimIndex, "([status]=(0))", "event_type"},
+		{s.names.RetryIndex, "([status]=(2))", "retry_at"},
+	} {
+		i, ok := indexes[need.name]
+		problem := ""
+		number := int32(8622)
+		switch {
+		case !ok:
+			problem, number = "is not there", 308
+		case i.disabled:
+			problem, number = "is disabled", 315
+		case normalFilter(i.filter) != normalFilter(need.filter):
+			problem = fmt.Sprintf("is filtered by %q, must be by %q", i.filter, need.filter)
+		case i.key[0] != need.first:
+			problem = fmt.Sprintf("has %s as its first key column, must have %s", i.key[0], need.first)
+		default:
+			continue
+		}
+		return &Error{
+			Number: number, Class: IndexUnusable, Advice: knownErrors[number].advice,
+			err: fmt.Errorf("the index %s %s", need.name, problem),
+		}
+	}
+	return nil
+}
+
+func readIndexes(ctx context.Context, q querier, names Names) (map[string]index, error) {
+	rows, err := q.QueryContext(ctx, tableIndexesSQL, sql.Named("table", names.Events()))
+	if err != nil {
+		return nil, fmt.Errorf("read the indexes: %w", err)
+	}
+	defer rows.Close()
+	indexes := make(map[string]index)
+	for rows.Next() {
+		var name sql.NullString
+		var i index
+		var key string
+		if err := rows.Scan(&name, &i.disabled, &i.filter, &key); err != nil {
+			return nil, fmt.Errorf("read the indexes: %w", err)
+		}
+		i.name = name.String
+		if seen, ok := indexes[i.name]; ok {
+			i = seen
+		}
+		i.key = append(i.key, strings.ToLower(key))
+		indexes[i.name] = i
+	}
+	return indexes, rows.Err()
+}
+
+// normalFilter makes filters comparable: brackets, parentheses and blanks are
+// how the server happens to store them.
+func normalFilter(filter string) string {
+	return strings.ToLower(strings.NewReplacer("[", "", "]", "", "(", "", ")", "", " ", "").Replace(filter))
+}
+
+// A trusted CHECK on a NOT NULL column proves every value. Without it only
+// reading the table does, which costs what it holds.
+const statusProofSQL = `-- outbox:StatusProof
+SELECT (SELECT COUNT(*)
+        FROM   sys.check_constraints AS k
+        WHERE  k.parent_object_id = OBJECT_ID(@table)
+        AND    k.is_disabled = 0
+        AND    k.is_not_trusted = 0
+        AND    k.definition LIKE N'%status%') AS checks,
+       (SELECT ISNULL(SUM(p.rows), 0)
+        FROM   sys.partitions AS p
+        WHERE  p.object_id = OBJECT_ID(@table)
+        AND    p.index_id IN (0, 1)) AS total;`
+
+const countUnknownStatusSQL = `-- outbox:CountUnknownStatus
+SELECT COUNT(*) AS unknown
+FROM   (SELECT TOP (@cap) e.id
+        FROM   {events} AS e
+        WHERE  e.status IS NULL
+        OR     e.status NOT IN (0, 1, 2)) AS capped;`
+
+// statusScanRows is the size up to which a start may read the whole table.
+const statusScanRows = 1_000_000
+
+func (s *Store) checkStatusValues(ctx context.Context, conn *sql.Conn, st *statements) error {
+	var checks, total int64
+	row := conn.QueryRowContext(ctx, statusProofSQL, sql.Named("table", s.names.Events()))
+	if err := row.Scan(&checks, &total); err != nil {
+		return fmt.Errorf("look for a check of status: %w", err)
+	}
+	if checks > 0 && !st.table.columns["status"].nullable {
+		return nil
+	}
+	if total > statusScanRows {
+		s.log.Warn("status has no trusted CHECK on a NOT NULL column; its values were not counted because the table is large: outboxctl schema check does it",
+			zap.Int64("rows", total))
+		return nil
+	}
+	unknown, err := countUnknownStatus(ctx, conn, s.names)
+	if err != nil {
+		return err
+	}
+	if unknown > 0 {
+		return fmt.Errorf("%d rows have a status that is NULL or none of 0, 1, 2 (counted to %d at most): %w", unknown, unknownStatusCap, worker.ErrPermanent)
+	}
+	return nil
+}
+
+const unknownStatusCap = 10_000
+
+func countUnknownStatus(ctx context.Context, conn *sql.Conn, names Names) (int64, error) {
+	var unknown int64
+	row := conn.QueryRowContext(ctx, names.renderer(nil).Replace(countUnknownStatusSQL), sql.Named("cap", unknownStatusCap))
+	if err := row.Scan(&unknown); err != nil {
+		return 0, fmt.Errorf("count unknown status values: %w", err)
+	}
+	return unknown, nil
+}
+
+// rehearse runs the worker's statements with nothing to do and rolls back.
+func (s *Store) rehearse(ctx context.Context, tx *sql.Tx, st *statements) error {
+	var (
+		none     = uuid.Nil.String()
+		noType   = sql.Named("event_type", textParam(st.anyType()))
+		noIDs    = sql.Named("ids", textParam("[]"))
+		theClaim = sql.Named("claim_id", textParam(none))
+		longAgo  = sql.Named("claimed_at", textParam("2000-01-01T00:00:00.000"))
+	)
+	for _, step := range []struct {
+		name, text string
+		args       []any
+	}{
+		{"claim", st.claimEvents, []any{sql.Named("batch", 1), sql.Named("max_bytes", 0), noType, sql.Named("from", int64(math.MaxInt64))}},
+		{"flip", st.flipClaim, []any{noIDs, theClaim, sql.Named("owner", textParam(s.cfg.Owner)), noType, sql.Named("lease_ms", s.cfg.Lease.Milliseconds())}},
+		{"look for its own claim", st.findClaim, []any{theClaim}},
+		{"settle what was sent", st.settleSent, []any{sql.Named("claim_ids", textParam(`["`+none+`"]`))}},
+		{"settle", st.settle, []any{theClaim, longAgo, sql.Named("returned", textParam("[]")), sql.Named("failed", textParam("[]"))}},
+		{"look for overdue claims", st.overdueClaims, []any{sql.Named("limit", 1)}},
+		{"reap", st.reapClaim, []any{theClaim, longAgo, noIDs, sql.Named("max_attempts", s.cfg.MaxAttempts)}},
+		{"bring back due events", st.retryDue, []any{sql.Named("batch", 0)}},
+		{"heartbeat", st.heartbeat, s.heartbeatArgs(worker.Heartbeat{})},
+	} {
+		rows, err := tx.QueryContext(ctx, step.text, step.args...)
+		if err == nil {
+			err = errors.Join(drain(rows), rows.Close())
+		}
+		if err != nil {
+			return fmt.Errorf("rehearse %s: %w", step.name, err)
+		}
+	}
+	return errNothingToCommit
+}
+
+// anyType is a key that the event type column can be asked for.
+func (st *statements) anyType() string {
+	if st.table.columns["event_type"].isInteger() {
+		return "0"
+	}
+	return ""
+}

@@ -1,0 +1,253 @@
+package sqlserver
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+	"math"
+	"strconv"
+	"time"
+
+	"github.com/google/uuid"
+
+	"azsqloutbox/worker"
+)
+
+// MaxBatch is the most rows one claim may take. SQL Server tries to escalate
+// row locks to a table lock from 5,000 locks of one statement on (sql-docs,
+// sql-server-transaction-locking-and-row-versioning-guide.md), and a table lock
+// is what READPAST cannot skip.
+const MaxBatch = 4000
+
+// The claim reads, locks and skips; it does not write. An UPDATE … OUTPUT that
+// did all at once would read and write status in one index, pay a spool for
+// Halloween protection, and lose its row goal to READPAST.
+//
+//   - INDEX: a missing or unmatched index is error 308 or 8622, never a scan of
+//     the table.
+//   - UPDLOCK: what is read stays ours until the commit.
+//   - ROWLOCK: READPAST skips row locks, not page locks.
+//   - READPAST: what another claim holds is skipped, not waited for.
+//   - READCOMMITTEDLOCK: READPAST needs it where READ_COMMITTED_SNAPSHOT is on
+//     (sql-docs, hints-transact-sql-table.md), as it is on Azure SQL.
+//
+// @from is inclusive, so that one text, and one plan, serves the first round of
+// a cycle too, which has no lower bound. DATALENGTH keeps an oversize payload
+// in the database. status is not in the list: a covering index has no room for
+// what its filter says.
+const claimEventsSQL = `-- outbox:ClaimEvents
+SELECT TOP (@batch)
+       e.id,
+       DATALENGTH(e.payload) AS payload_bytes,
+       CASE WHEN DATALENGTH(e.payload) <= @max_bytes THEN {payload} END AS payload,
+       {headers} AS headers,
+       {aggregate_type} AS aggregate_type,
+       {aggregate_id} AS aggregate_id,
+       e.created_at,
+       e.retry_count
+FROM   {events} AS e WITH (INDEX({claim_index}), UPDLOCK, ROWLOCK, READPAST, READCOMMITTEDLOCK)
+WHERE  e.event_type = CAST(@event_type AS {event_type_t})
+AND    e.status = 0
+AND    e.id >= @from
+ORDER BY e.id;`
+
+// Flip and receipt in one request, with one @now: processed_at = claimed_at
+// ties each row to its receipt.
+//
+//   - INNER LOOP JOIN: OPENJSON is estimated at 50 rows whatever it holds; the
+//     hint forces the order and one seek an id.
+//   - FORCESEEK: never a scan of the table, whatever the statistics say.
+//   - ROWLOCK: the other claims must not meet a page lock.
+//   - MAXDOP 1: a few hundred seeks do not need threads.
+//
+// The last row is the marker: without it the request did not run to its end.
+const flipClaimSQL = `-- outbox:FlipClaim
+DECLARE @now DATETIME2(3) = SYSUTCDATETIME();
+DECLARE @lease_until DATETIME2(3) = DATEADD(MILLISECOND, @lease_ms, @now);
+DECLARE @flipped INT;
+
+UPDATE e
+SET    status = 1,
+       processed_at = @now
+FROM   OPENJSON(@ids) WITH (id BIGINT '$') AS c
+INNER LOOP JOIN {events} AS e WITH (FORCESEEK, ROWLOCK) ON e.id = c.id
+WHERE  e.status = 0
+OPTION (MAXDOP 1);
+SET @flipped = @@ROWCOUNT;
+
+INSERT INTO {receipts} (claim_id, owner, event_type, claimed_at, lease_until, event_count, event_ids)
+VALUES (CAST(@claim_id AS UNIQUEIDENTIFIER), @owner, LEFT(@event_type, 100), @now, @lease_until, @flipped, @ids);
+
+SELECT @flipped AS flipped, @now AS claimed_at, @lease_until AS lease_until;`
+
+// Claim implements worker.Claimer. A claim costs four round trips: begin,
+// read, flip, commit; one that finds nothing costs three. Deadlocks and lock
+// timeouts are tried again at once, a few times.
+func (s *Store) Claim(ctx context.Context, req worker.ClaimRequest) (worker.Claim, error) {
+	op := fmt.Sprintf("claim %q events of %s", req.EventType, s.names)
+	if req.Batch < 1 || req.Batch > MaxBatch {
+		return worker.Claim{}, fmt.Errorf("%s: batch is %d, must be 1 to %d: %w", op, req.Batch, MaxBatch, worker.ErrPermanent)
+	}
+	var claim worker.Claim
+	err := s.retrying(ctx, op, func(ctx context.Context) error {
+		var err error
+		claim, err = s.claimOnce(ctx, req)
+		return err
+	})
+	return claim, err
+}
+
+func (s *Store) claimOnce(ctx context.Context, req worker.ClaimRequest) (worker.Claim, error) {
+	from := int64(math.MinInt64)
+	if req.After.Set {
+		if req.After.ID == math.MaxInt64 {
+			return worker.Claim{}, nil
+		}
+		from = req.After.ID + 1
+	}
+	claim := worker.Claim{Receipt: worker.Receipt{ID: uuid.New(), EventType: req.EventType}}
+	err := s.transact(ctx, func(txCtx context.Context, tx *sql.Tx, st *statements) error {
+		if err := st.checkEventType(req.EventType); err != nil {
+			return err
+		}
+		// The read may be broken off by ctx; from the flip on nothing is.
+		if err := s.readEvents(ctx, tx, st, req, from, &claim); err != nil {
+			return err
+		}
+		if len(claim.Events) == 0 {
+			return errNothingToCommit
+		}
+		if ctx.Err() != nil {
+			return context.Cause(ctx)
+		}
+		return s.flip(txCtx, tx, st, &claim)
+	})
+	switch {
+	case errors.Is(err, errNothingToCommit):
+		return worker.Claim{}, nil
+	case errors.Is(err, errCommitUnknown):
+		return s.ownAfterAll(ctx, claim, err)
+	case err != nil:
+		return worker.Claim{}, err
+	}
+	return claim, nil
+}
+
+// readEvents runs the claim's SELECT and fills the events and their ids.
+func (s *Store) readEvents(ctx context.Context, tx *sql.Tx, st *statements, req worker.ClaimRequest, from int64, claim *worker.Claim) error {
+	rows, err := tx.QueryContext(ctx, st.claimEvents,
+		sql.Named("batch", req.Batch),
+		sql.Named("max_bytes", s.cfg.MaxEventBytes),
+		sql.Named("event_type", textParam(req.EventType)),
+		sql.Named("from", from))
+	if err != nil {
+		return err
+	}
+	defer rows.Close()
+
+	var (
+		read = newEventReader(req.Batch, s.lastClaim.Load())
+		size int64
+		seen int
+	)
+	for rows.Next() {
+		seen++
+		if claim.More {
+			continue // beyond the byte bound: read past, not claimed
+		}
+		if err := read.scan(rows, st.table); err != nil {
+			return err
+		}
+		if seen > 1 && size+read.size() > s.cfg.MaxBatchBytes {
+			claim.More = true
+			continue
+		}
+		size += read.size()
+		read.take(req.EventType)
+	}
+	if err := rows.Err(); err != nil {
+		return err
+	}
+	if err := rows.Close(); err != nil {
+		return err
+	}
+	claim.Events = read.finish()
+	s.lastClaim.Store(size)
+	claim.More = claim.More || seen == req.Batch
+	claim.Receipt.EventIDs = make([]int64, len(claim.Events))
+	for i := range claim.Events {
+		claim.Receipt.EventIDs[i] = claim.Events[i].ID
+	}
+	return nil
+}
+
+// flip marks the events PROCESSED and writes their receipt.
+func (s *Store) flip(ctx context.Context, tx *sql.Tx, st *statements, claim *worker.Claim) error {
+	ids := idsJSON(claim.Receipt.EventIDs)
+	row := tx.QueryRowContext(ctx, st.flipClaim,
+		sql.Named("ids", ids),
+		sql.Named("claim_id", textParam(claim.Receipt.ID.String())),
+		sql.Named("owner", textParam(s.cfg.Owner)),
+		sql.Named("event_type", textParam(claim.Receipt.EventType)),
+		sql.Named("lease_ms", s.cfg.Lease.Milliseconds()))
+	var flipped int
+	if err := row.Scan(&flipped, &claim.Receipt.ClaimedAt, &claim.Receipt.LeaseUntil); err != nil {
+		return fmt.Errorf("flip %d events: %w", len(claim.Events), err)
+	}
+	// Every row is locked by this transaction since the SELECT read it as
+	// PENDING, so anything else means that the locks did not hold.
+	if flipped != len(claim.Events) {
+		return fmt.Errorf("flip %d events: %d rows changed; rolled back", len(claim.Events), flipped)
+	}
+	return nil
+}
+
+// READCOMMITTEDLOCK: under row versioning a plain read would not see the
+// receipt of a transaction that is still committing and call it absent; this
+// one waits for its outcome.
+const findClaimSQL = `-- outbox:FindClaim
+SELECT r.claimed_at, r.lease_until
+FROM   {receipts} AS r WITH (READCOMMITTEDLOCK)
+WHERE  r.claim_id = CAST(@claim_id AS UNIQUEIDENTIFIER);`
+
+// ownAfterAll decides about a claim whose commit was sent but not answered. A
+// receipt that is there proves that it committed, so the batch is ours. One
+// that is not there, or cannot be asked for, proves nothing: the batch is let
+// go, and the reaper gives back what may have been claimed after all.
+func (s *Store) ownAfterAll(ctx context.Context, claim worker.Claim, cause error) (worker.Claim, error) {
+	ctx, cancel := outlive(ctx, finishGrace)
+	defer cancel()
+	err := s.retrying(ctx, "look for the claim "+claim.Receipt.ID.String(), func(ctx context.Context) error {
+		return s.session(ctx, func(ctx context.Context, conn *sql.Conn, st *statements) error {
+			row := conn.QueryRowContext(ctx, st.findClaim,
+				sql.Named("claim_id", textParam(claim.Receipt.ID.String())))
+			return row.Scan(&claim.Receipt.ClaimedAt, &claim.Receipt.LeaseUntil)
+		})
+	})
+	switch {
+	case errors.Is(err, sql.ErrNoRows):
+		return worker.Claim{}, fmt.Errorf("%w; its receipt is not there, the claim is given up", cause)
+	case err != nil:
+		return worker.Claim{}, fmt.Errorf("%w; its receipt could not be asked for: %w", cause, err)
+	}
+	s.log.Info("a claim whose commit was not answered is there: going on with it")
+	return claim, nil
+}
+
+// checkEventType refuses a key that an integer column cannot be asked for; the
+// conversion would fail on the server with every claim.
+func (st *statements) checkEventType(key string) error {
+	if !st.table.columns["event_type"].isInteger() {
+		return nil
+	}
+	if _, err := strconv.ParseInt(key, 10, 64); err != nil {
+		return fmt.Errorf("event type %q: the column event_type is %s and takes whole numbers only: %w",
+			key, st.table.columns["event_type"].declaration(), worker.ErrPermanent)
+	}
+	return nil
+}
+
+// finishGrace is how long a step that must not be torn in two, a commit above
+// all, may outlive the context it was begun under.
+const finishGrace = 5 * time.Second

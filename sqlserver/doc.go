@@ -1,0 +1,18 @@
+// Package sqlserver is the outbox table: it opens connections to Azure SQL and
+// SQL Server, sorts their errors, and runs the statements by which a worker
+// claims, settles, reaps and counts events, and a writer adds them.
+//
+// Every statement is a constant right above the method that sends it and
+// begins with a comment that names it: the name shows in Query Store, in
+// sys.dm_exec_query_stats and in a profiler. What the statements have in
+// common:
+//
+//   - status is compared with literals only, because the claim and retry
+//     indexes are filtered: a parameter never matches the filter.
+//   - Lists travel as one JSON parameter, so that there is one text and one plan
+//     whatever their length, and no limit of 2,100 parameters.
+//   - Times are the database's own. The only time that is sent, the fence of a
+//     settlement, is text that DATETIME2(3) reads back exactly.
+//   - Every statement has a variable: one without could have its literals turned
+//     into parameters by forced parameterization.
+package sqlserver

@@ -1,0 +1,109 @@
+package sqlserver
+
+import (
+	"database/sql"
+	"fmt"
+	"time"
+
+	"azsqloutbox/worker"
+)
+
+// eventReader turns the rows of one claim into events. Payloads and headers
+// share one buffer, aggregate names another: a claim of 500 would otherwise
+// allocate 2,000 small pieces for the collector to find.
+type eventReader struct {
+	events []worker.Event
+	spans  []spans
+	bytes  []byte // payloads and headers
+	text   []byte // aggregate types and ids
+
+	// What Scan fills. RawBytes hold until the next row only.
+	id            int64
+	stored        sql.NullInt64
+	payload       sql.RawBytes
+	headers       sql.RawBytes
+	aggregateType sql.RawBytes
+	aggregateID   sql.RawBytes
+	createdAt     time.Time
+	retryCount    int
+	dest          []any
+}
+
+// spans says where an event's pieces end; each begins where the last one
+// ended. The buffers grow, so slices are cut at the end only.
+type spans struct {
+	payload, headers           int
+	aggregateType, aggregateID int
+}
+
+// newEventReader expects about size bytes of payloads and headers.
+func newEventReader(batch int, size int64) *eventReader {
+	r := &eventReader{
+		events: make([]worker.Event, 0, batch),
+		spans:  make([]spans, 0, batch),
+		bytes:  make([]byte, 0, size),
+		text:   make([]byte, 0, 32*batch),
+	}
+	// The order of the claim's select list.
+	r.dest = []any{
+		&r.id, &r.stored, &r.payload, &r.headers,
+		&r.aggregateType, &r.aggregateID, &r.createdAt, &r.retryCount,
+	}
+	return r
+}
+
+// scan reads the current row. take adds it to the events.
+func (r *eventReader) scan(rows *sql.Rows, t *table) error {
+	if err := rows.Scan(r.dest...); err != nil {
+		return err
+	}
+	if t.columns["payload"].readsBytes() && r.payload != nil && int64(len(r.payload)) != r.stored.Int64 {
+		return fmt.Errorf("event %d: read %d bytes of a payload of %d: %w", r.id, len(r.payload), r.stored.Int64, errColumnChanged)
+	}
+	return nil
+}
+
+// size is what the current row adds to the batch.
+func (r *eventReader) size() int64 { return int64(len(r.payload) + len(r.headers)) }
+
+func (r *eventReader) take(eventType string) {
+	r.bytes = append(r.bytes, r.payload...)
+	payload := len(r.bytes)
+	r.bytes = append(r.bytes, r.headers...)
+	r.text = append(r.text, r.aggregateType...)
+	aggregateType := len(r.text)
+	r.text = append(r.text, r.aggregateID...)
+	r.spans = append(r.spans, spans{payload, len(r.bytes), aggregateType, len(r.text)})
+	r.events = append(r.events, worker.Event{
+		ID:          r.id,
+		Type:        eventType,
+		CreatedAt:   r.createdAt,
+		RetryCount:  r.retryCount,
+		StoredBytes: r.stored.Int64,
+		Withheld:    r.payload == nil && r.stored.Int64 > 0,
+	})
+}
+
+// finish cuts the buffers into the events' fields.
+func (r *eventReader) finish() []worker.Event {
+	text := string(r.text)
+	var b, t int
+	for i := range r.events {
+		e, s := &r.events[i], r.spans[i]
+		e.Payload = piece(r.bytes, b, s.payload)
+		e.Headers = piece(r.bytes, s.payload, s.headers)
+		e.AggregateType = text[t:s.aggregateType]
+		e.AggregateID = text[s.aggregateType:s.aggregateID]
+		b, t = s.headers, s.aggregateID
+	}
+	return r.events
+}
+
+// piece is nil for an empty piece. Its capacity ends where it ends, so that an
+// append cannot reach the next event.
+func piece(b []byte, from, to int) []byte {
+	if from == to {
+		return nil
+	}
+	return b[from:to:to]
+}

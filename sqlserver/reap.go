@@ -1,0 +1,251 @@
+package sqlserver
+
+import (
+	"context"
+	"database/sql"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/google/uuid"
+	"go.uber.org/zap"
+
+	"azsqloutbox/worker"
+)
+
+// What is overdue is listed first, without locks and without a transaction: a
+// healthy outbox has none, and this runs every few seconds on every worker. The
+// receipts must be read before any is deleted, because one that this version
+// cannot read has to stay. The table holds a row per batch in flight, so the
+// scan is of a page or two.
+const overdueClaimsSQL = `-- outbox:OverdueClaims
+DECLARE @now DATETIME2(3) = SYSUTCDATETIME();
+
+SELECT TOP (@limit)
+       CONVERT(CHAR(36), r.claim_id) AS claim_id,
+       r.owner,
+       r.event_type,
+       r.claimed_at,
+       r.event_count,
+       r.event_ids
+FROM   {receipts} AS r
+WHERE  r.lease_until < @now
+ORDER BY r.lease_until;`
+
+// One receipt and its events, at most MaxBatch rows. Whoever deletes the
+// receipt has the events; READPAST leaves one to the worker that is settling it
+// this moment, or to another reaper, and READCOMMITTEDLOCK goes with it under
+// row versioning.
+//
+// A reap spends an attempt: a batch that kills its worker must not do so for
+// ever. The parked ones go first, and leave the fence of the second update.
+const reapClaimSQL = `-- outbox:ReapClaim
+DECLARE @now DATETIME2(3) = SYSUTCDATETIME();
+DECLARE @fence DATETIME2(3) = CAST(@claimed_at AS DATETIME2(3));
+DECLARE @deleted INT, @parked INT = 0, @back INT = 0;
+
+DELETE FROM {receipts} WITH (ROWLOCK, READPAST, READCOMMITTEDLOCK)
+WHERE  claim_id = CAST(@claim_id AS UNIQUEIDENTIFIER)
+AND    lease_until < @now;
+SET @deleted = @@ROWCOUNT;
+
+IF @deleted = 1
+BEGIN
+    SELECT c.id
+    FROM   OPENJSON(@ids) WITH (id BIGINT '$') AS c
+    WHERE  NOT EXISTS (SELECT 1
+                       FROM   {events} AS e WITH (FORCESEEK)
+                       WHERE  e.id = c.id
+                       AND    e.status = 1
+                       AND    e.processed_at = @fence);
+
+    UPDATE e
+    SET    status = 2,
+           processed_at = NULL,
+           retry_at = NULL,
+           retry_count = e.retry_count + 1,
+           last_error = 'the lease ran out in its last attempt'
+    FROM   OPENJSON(@ids) WITH (id BIGINT '$') AS c
+    INNER LOOP JOIN {events} AS e WITH (FORCESEEK, ROWLOCK) ON e.id = c.id
+    WHERE  e.status = 1
+    AND    e.processed_at = @fence
+    AND    e.retry_count + 1 >= @max_attempts
+    OPTION (MAXDOP 1);
+    SET @parked = @@ROWCOUNT;
+
+    UPDATE e
+    SET    status = 0,
+           processed_at = NULL,
+           retry_count = e.retry_count + 1
+    FROM   OPENJSON(@ids) WITH (id BIGINT '$') AS c
+    INNER LOOP JOIN {events} AS e WITH (FORCESEEK, ROWLOCK) ON e.id = c.id
+    WHERE  e.status = 1
+    AND    e.processed_at = @fence
+    OPTION (MAXDOP 1);
+    SET @back = @@ROWCOUNT;
+END;
+
+SELECT @deleted AS deleted, @back AS returned, @parked AS parked;`
+
+// overdue is one receipt whose lease is over.
+type overdue struct {
+	id        uuid.UUID
+	owner     string
+	eventType string
+	claimedAt time.Time
+	eventIDs  []int64
+	// rawIDs is what the row holds, sent back as it came.
+	rawIDs string
+}
+
+// overdueLimit is how many receipts one look takes: far more than a dead worker
+// leaves behind.
+const overdueLimit = 100
+
+// Reap implements worker.Keeper.
+func (s *Store) Reap(ctx context.Context) (worker.Reaped, error) {
+	var sum worker.Reaped
+	for {
+		list, unreadable, err := s.listOverdue(ctx)
+		sum.Unreadable = unreadable // the same rows at every look
+		if err != nil {
+			return sum, err
+		}
+		before := sum.Receipts
+		for _, o := range list {
+			if ctx.Err() != nil {
+				return sum, context.Cause(ctx)
+			}
+			if err := s.reapOne(ctx, o, &sum); err != nil {
+				return sum, err
+			}
+		}
+		if len(list)+unreadable < overdueLimit || sum.Receipts == before {
+			return sum, nil
+		}
+	}
+}
+
+func (s *Store) listOverdue(ctx context.Context) (list []overdue, unreadable int, err error) {
+	err = s.retrying(ctx, fmt.Sprintf("look for overdue claims of %s", s.names), func(ctx context.Context) error {
+		list, unreadable = nil, 0
+		return s.session(ctx, func(ctx context.Context, conn *sql.Conn, st *statements) error {
+			rows, err := conn.QueryContext(ctx, st.overdueClaims, sql.Named("limit", overdueLimit))
+			if err != nil {
+				return err
+			}
+			defer rows.Close()
+			for rows.Next() {
+				var o overdue
+				var id string
+				var count int
+				if err := rows.Scan(&id, &o.owner, &o.eventType, &o.claimedAt, &count, &o.rawIDs); err != nil {
+					return err
+				}
+				if err := o.parse(id, count); err != nil {
+					unreadable++
+					s.log.Warn("a receipt cannot be read and stays; another version may have written it",
+						zap.String("claim", id), zap.String("owner", o.owner), zap.Error(err))
+					continue
+				}
+				list = append(list, o)
+			}
+			return rows.Err()
+		})
+	})
+	return list, unreadable, err
+}
+
+// parse reads what this version writes, and nothing else.
+func (o *overdue) parse(id string, count int) error {
+	var err error
+	if o.id, err = uuid.Parse(id); err != nil {
+		return err
+	}
+	if err := json.Unmarshal([]byte(o.rawIDs), &o.eventIDs); err != nil {
+		return fmt.Errorf("event_ids: %w", err)
+	}
+	if len(o.eventIDs) != count {
+		return fmt.Errorf("event_ids holds %d ids, event_count says %d", len(o.eventIDs), count)
+	}
+	if count > MaxBatch {
+		return fmt.Errorf("%d events are more than one transaction may take", count)
+	}
+	return nil
+}
+
+func (s *Store) reapOne(ctx context.Context, o overdue, sum *worker.Reaped) error {
+	var (
+		missing                   []int64
+		deleted, returned, parked int
+	)
+	op := fmt.Sprintf("reap the claim %s of %s", o.id, s.names)
+	err := s.retrying(ctx, op, func(ctx context.Context) error {
+		missing, deleted = nil, 0
+		return s.transact(ctx, func(ctx context.Context, tx *sql.Tx, st *statements) error {
+			rows, err := tx.QueryContext(ctx, st.reapClaim,
+				sql.Named("claim_id", textParam(o.id.String())),
+				sql.Named("claimed_at", timeParam(o.claimedAt)),
+				sql.Named("ids", textParam(o.rawIDs)),
+				sql.Named("max_attempts", s.cfg.MaxAttempts))
+			if err != nil {
+				return err
+			}
+			defer rows.Close()
+			missing, err = readReaped(rows, &deleted, &returned, &parked)
+			if err != nil {
+				return err
+			}
+			if deleted == 0 {
+				return errNothingToCommit
+			}
+			return nil
+		})
+	})
+	if errors.Is(err, errNothingToCommit) {
+		return nil // its worker settled it, or another one reaped it
+	}
+	if err != nil {
+		return err
+	}
+	sum.Receipts++
+	sum.Returned += returned
+	sum.Parked += parked
+	sum.Missing = append(sum.Missing, missing...)
+	s.log.Warn("reaped a claim whose lease was over: its events may be sent again",
+		zap.Stringer("claim", o.id), zap.String("owner", o.owner), zap.String("event_type", o.eventType),
+		zap.Int("returned", returned), zap.Int("parked", parked), zap.Int64s("missing", missing))
+	return nil
+}
+
+// readReaped reads the ids that are missing, where the receipt was there, and
+// the marker row.
+func readReaped(rows *sql.Rows, deleted, returned, parked *int) (missing []int64, err error) {
+	columns, err := rows.Columns()
+	if err != nil {
+		return nil, err
+	}
+	if len(columns) == 1 {
+		for rows.Next() {
+			var id int64
+			if err := rows.Scan(&id); err != nil {
+				return nil, err
+			}
+			missing = append(missing, id)
+		}
+		if err := rows.Err(); err != nil {
+			return nil, err
+		}
+		if !rows.NextResultSet() {
+			return nil, errors.Join(errNoMarker, rows.Err())
+		}
+	}
+	if !rows.Next() {
+		return nil, errors.Join(errNoMarker, rows.Err())
+	}
+	if err := rows.Scan(deleted, returned, parked); err != nil {
+		return nil, err
+	}
+	return missing, drain(rows)
+}

@@ -1,0 +1,117 @@
+package sqlserver
+
+import (
+	"context"
+	"database/sql"
+	"fmt"
+
+	"go.uber.org/zap"
+
+	"azsqloutbox/worker"
+)
+
+// The rows are PROCESSED since the claim, so a batch that went out whole needs
+// nothing but the end of its receipt. The loop join makes it one seek a
+// receipt; a DELETE with a join takes any plan otherwise.
+const settleSentSQL = `-- outbox:SettleSent
+DECLARE @deleted INT;
+
+DELETE r
+FROM   OPENJSON(@claim_ids) WITH (claim_id CHAR(36) '$') AS c
+INNER LOOP JOIN {receipts} AS r WITH (FORCESEEK, ROWLOCK) ON r.claim_id = CAST(c.claim_id AS UNIQUEIDENTIFIER)
+OPTION (MAXDOP 1);
+SET @deleted = @@ROWCOUNT;
+
+SELECT @deleted AS deleted;`
+
+// SettleSent implements worker.Settler: one statement, one round trip.
+func (s *Store) SettleSent(ctx context.Context, receipts []worker.Receipt) (lost int, err error) {
+	if len(receipts) == 0 {
+		return 0, nil
+	}
+	ids := claimIDsJSON(receipts)
+	var deleted int
+	err = s.retrying(ctx, fmt.Sprintf("settle %d claims of %s", len(receipts), s.names), func(ctx context.Context) error {
+		return s.session(ctx, func(ctx context.Context, conn *sql.Conn, st *statements) error {
+			return conn.QueryRowContext(ctx, st.settleSent, sql.Named("claim_ids", ids)).Scan(&deleted)
+		})
+	})
+	if err != nil {
+		return 0, err
+	}
+	return len(receipts) - deleted, nil
+}
+
+// status = 1 AND processed_at = @claimed_at is the fence: a worker whose lease
+// ran out must not touch rows that were claimed again since, nor rows of a
+// reused id. Without the receipt nothing is changed at all.
+const settleSQL = `-- outbox:Settle
+DECLARE @now DATETIME2(3) = SYSUTCDATETIME();
+DECLARE @fence DATETIME2(3) = CAST(@claimed_at AS DATETIME2(3));
+DECLARE @deleted INT, @back INT = 0, @broken INT = 0;
+
+DELETE FROM {receipts} WITH (ROWLOCK)
+WHERE  claim_id = CAST(@claim_id AS UNIQUEIDENTIFIER);
+SET @deleted = @@ROWCOUNT;
+
+IF @deleted = 1
+BEGIN
+    UPDATE e
+    SET    status = 0,
+           processed_at = NULL
+    FROM   OPENJSON(@returned) WITH (id BIGINT '$') AS c
+    INNER LOOP JOIN {events} AS e WITH (FORCESEEK, ROWLOCK) ON e.id = c.id
+    WHERE  e.status = 1
+    AND    e.processed_at = @fence
+    OPTION (MAXDOP 1);
+    SET @back = @@ROWCOUNT;
+
+    UPDATE e
+    SET    status = 2,
+           processed_at = NULL,
+           retry_count = e.retry_count + c.spend,
+           retry_at = CASE WHEN c.retry_ms > 0 THEN DATEADD(MILLISECOND, c.retry_ms, @now) END,
+           last_error = c.error
+    FROM   OPENJSON(@failed) WITH (id BIGINT '$.id', spend INT '$.spend', retry_ms INT '$.retry_ms', error {last_error_t} '$.error') AS c
+    INNER LOOP JOIN {events} AS e WITH (FORCESEEK, ROWLOCK) ON e.id = c.id
+    WHERE  e.status = 1
+    AND    e.processed_at = @fence
+    OPTION (MAXDOP 1);
+    SET @broken = @@ROWCOUNT;
+END;
+
+SELECT @deleted AS deleted, @back AS returned, @broken AS failed;`
+
+// Settle implements worker.Settler.
+func (s *Store) Settle(ctx context.Context, set worker.Settlement) error {
+	op := fmt.Sprintf("settle the claim %s of %s", set.Receipt.ID, s.names)
+	returned := idsJSON(set.Returned)
+	var deleted, back, broken int
+	err := s.retrying(ctx, op, func(ctx context.Context) error {
+		return s.transact(ctx, func(ctx context.Context, tx *sql.Tx, st *statements) error {
+			row := tx.QueryRowContext(ctx, st.settle,
+				sql.Named("claim_id", textParam(set.Receipt.ID.String())),
+				sql.Named("claimed_at", timeParam(set.Receipt.ClaimedAt)),
+				sql.Named("returned", returned),
+				sql.Named("failed", failuresJSON(set.Failed, st.table.columns["last_error"])))
+			if err := row.Scan(&deleted, &back, &broken); err != nil {
+				return err
+			}
+			if deleted == 0 {
+				return worker.ErrLeaseLost
+			}
+			return nil
+		})
+	})
+	if err != nil {
+		return err
+	}
+	if back != len(set.Returned) || broken != len(set.Failed) {
+		// Someone deleted or changed rows of a living claim by hand.
+		s.log.Warn("rows of a claim were not as the claim left them, and stay as they are",
+			zap.Stringer("claim", set.Receipt.ID),
+			zap.Int("returned", back), zap.Int("to_return", len(set.Returned)),
+			zap.Int("failed", broken), zap.Int("to_fail", len(set.Failed)))
+	}
+	return nil
+}

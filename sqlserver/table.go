@@ -1,0 +1,165 @@
+package sqlserver
+
+import (
+	"context"
+	"database/sql"
+	"fmt"
+	"strings"
+)
+
+// table is what the catalog says about the event table, as far as the
+// statements depend on it.
+type table struct {
+	columns map[string]column
+}
+
+// column is one row of sys.columns.
+type column struct {
+	name string
+	// kind is the base type's name in lower case: varchar, bigint, …
+	kind string
+	// bytes is max_length: -1 for MAX, two a character for nvarchar.
+	bytes     int
+	precision int
+	scale     int
+	// collation is empty for what is no text.
+	collation string
+	nullable  bool
+	identity  bool
+}
+
+// querier is a *sql.Conn or a *sql.Tx.
+type querier interface {
+	QueryContext(ctx context.Context, query string, args ...any) (*sql.Rows, error)
+}
+
+// The catalog views show a table to whoever has any right on it (sql-docs,
+// metadata-visibility-configuration.md). The join by system_type_id finds the
+// base type of an alias type.
+const tableColumnsSQL = `-- outbox:TableColumns
+SELECT c.name, t.name AS type_name, c.max_length, c.precision, c.scale,
+       c.collation_name, c.is_nullable, c.is_identity
+FROM   sys.columns AS c
+INNER JOIN sys.types AS t ON t.user_type_id = c.system_type_id
+WHERE  c.object_id = OBJECT_ID(@table);`
+
+// readTable reads the columns of the event table. A table that is not there,
+// or that the login has no right on, is error 208 as the server would say it.
+func readTable(ctx context.Context, q querier, names Names) (*table, error) {
+	t := &table{columns: make(map[string]column)}
+	rows, err := q.QueryContext(ctx, tableColumnsSQL, sql.Named("table", names.Events()))
+	if err != nil {
+		return nil, fmt.Errorf("read the columns of %s: %w", names, err)
+	}
+	defer rows.Close()
+	for rows.Next() {
+		var c column
+		var collation sql.NullString
+		if err := rows.Scan(&c.name, &c.kind, &c.bytes, &c.precision, &c.scale, &collation, &c.nullable, &c.identity); err != nil {
+			return nil, fmt.Errorf("read the columns of %s: %w", names, err)
+		}
+		c.name, c.kind, c.collation = strings.ToLower(c.name), strings.ToLower(c.kind), collation.String
+		t.columns[c.name] = c
+	}
+	if err := rows.Err(); err != nil {
+		return nil, fmt.Errorf("read the columns of %s: %w", names, err)
+	}
+	if len(t.columns) == 0 {
+		return nil, missingTable(names.String())
+	}
+	var missing []string
+	for _, name := range neededColumns {
+		if _, ok := t.columns[name]; !ok {
+			missing = append(missing, name)
+		}
+	}
+	if len(missing) > 0 {
+		return nil, missingColumns(names.String(), missing)
+	}
+	return t, nil
+}
+
+// neededColumns are the columns that the statements name.
+var neededColumns = []string{
+	"id", "aggregate_type", "aggregate_id", "event_type", "payload", "headers",
+	"status", "created_at", "processed_at", "retry_at", "retry_count", "last_error",
+}
+
+// utf8 says whether the column's collation stores UTF-8. The driver does not
+// know these collations and would decode their bytes by a Windows code page.
+func (c column) utf8() bool {
+	return strings.HasSuffix(strings.ToUpper(c.collation), "_UTF8")
+}
+
+// collate is the clause that gives an expression the column's collation.
+func (c column) collate() string {
+	if c.collation == "" {
+		return ""
+	}
+	return " COLLATE " + c.collation
+}
+
+func (c column) isText() bool { return c.kind == "varchar" || c.kind == "char" || c.isUnicode() }
+
+func (c column) isUnicode() bool { return c.kind == "nvarchar" || c.kind == "nchar" }
+
+func (c column) isInteger() bool {
+	return c.kind == "tinyint" || c.kind == "smallint" || c.kind == "int" || c.kind == "bigint"
+}
+
+// declaration is the column's type as T-SQL writes it, without the collation.
+func (c column) declaration() string {
+	kind := strings.ToUpper(c.kind)
+	switch {
+	case !c.isText():
+		return kind
+	case c.bytes < 0:
+		return kind + "(MAX)"
+	case c.isUnicode():
+		return fmt.Sprintf("%s(%d)", kind, c.bytes/2)
+	default:
+		return fmt.Sprintf("%s(%d)", kind, c.bytes)
+	}
+}
+
+// shortText reads a text column that nobody migrates: bytes where the collation
+// is UTF-8, else as the column is, which the driver decodes.
+func (c column) shortText() string {
+	if c.utf8() && !c.isUnicode() {
+		return "CONVERT(VARBINARY(8000), e." + c.name + ")"
+	}
+	return "e." + c.name
+}
+
+// longText reads payload and headers. A varchar in a UTF-8 collation is read as
+// the bytes that the message wants, without any conversion. Everything else
+// goes by NVARCHAR(MAX), which says the same characters whatever the column
+// becomes while the worker runs: migrate-varchar changes its type and
+// collation under a living worker. VARBINARY(8000) would cut if such a column
+// grew to MAX; the claim compares the length it got with DATALENGTH.
+func (c column) longText() string {
+	switch {
+	case !c.utf8() || c.isUnicode():
+		return "CONVERT(NVARCHAR(MAX), e." + c.name + ")"
+	case c.bytes < 0:
+		return "CONVERT(VARBINARY(MAX), e." + c.name + ")"
+	default:
+		return "CONVERT(VARBINARY(8000), e." + c.name + ")"
+	}
+}
+
+// readsBytes says whether longText reads the column's own bytes.
+func (c column) readsBytes() bool { return c.utf8() && !c.isUnicode() }
+
+func (t *table) renderings() []string {
+	c := t.columns
+	return []string{
+		"{event_type_t}", c["event_type"].declaration(),
+		"{event_type_collate}", c["event_type"].collate(),
+		"{aggregate_type}", c["aggregate_type"].shortText(),
+		"{aggregate_id}", c["aggregate_id"].shortText(),
+		"{payload}", c["payload"].longText(),
+		"{headers}", c["headers"].longText(),
+		"{last_error_t}", c["last_error"].declaration(),
+	}
+}
