@@ -106,3 +106,12 @@ func (c *catalog) unroutedTypes() []string {
 	defer c.mu.Unlock()
 	return slices.Clone(c.unrouted)
 }
+
+// types are the types that are asked for at the moment.
+func (c *catalog) types() []string {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	types := c.known()
+	slices.Sort(types)
+	return types
+}

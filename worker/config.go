@@ -93,7 +93,7 @@ func (c Config) withDefaults() Config {
 	c.HeartbeatEvery = cmp.Or(c.HeartbeatEvery, DefaultHeartbeatEvery)
 	c.MaxAttempts = cmp.Or(c.MaxAttempts, DefaultMaxAttempts)
 	if c.Observer == nil {
-		c.Observer = noObserver{}
+		c.Observer = Observers{}
 	}
 	if c.Logger == nil {
 		c.Logger = zap.NewNop()
@@ -143,10 +143,3 @@ func (c Config) Validate() error {
 	}
 	return nil
 }
-
-type noObserver struct{}
-
-func (noObserver) Claimed(string, int, time.Duration)         {}
-func (noObserver) Published(string, []Outcome, time.Duration) {}
-func (noObserver) Settled(int, int, time.Duration)            {}
-func (noObserver) Reaped(Reaped)                              {}

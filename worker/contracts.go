@@ -124,14 +124,3 @@ type Publisher interface {
 	// to events, and may be called many times at once.
 	Publish(ctx context.Context, events []Event) []Outcome
 }
-
-// Observer is told what the worker does, for metrics. Its methods are called
-// from many goroutines at once and must return quickly.
-type Observer interface {
-	Claimed(eventType string, events int, took time.Duration)
-	Published(eventType string, outcomes []Outcome, took time.Duration)
-	// Settled is called once a statement or transaction: the receipts it ended
-	// and how many of them were lost to the reaper.
-	Settled(receipts, lost int, took time.Duration)
-	Reaped(r Reaped)
-}

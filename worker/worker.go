@@ -164,8 +164,10 @@ type Status struct {
 	// Events claimed and not decided yet, and claims not settled yet.
 	InFlightEvents int64
 	OpenClaims     int64
-	// Unrouted event types have something pending, but no route names them.
-	Unrouted []string
+	// EventTypes are those that are asked for: the configured ones and those
+	// found lately. Unrouted ones have something pending, but no route.
+	EventTypes []string
+	Unrouted   []string
 }
 
 // Status may be called at any time.
@@ -175,6 +177,7 @@ func (w *Worker) Status() Status {
 		Paused:         w.cfg.Paused,
 		InFlightEvents: w.inFlight.Load(),
 		OpenClaims:     w.outstanding.Load(),
+		EventTypes:     w.catalog.types(),
 		Unrouted:       w.catalog.unroutedTypes(),
 	}
 }

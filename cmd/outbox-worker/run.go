@@ -1,0 +1,44 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"io"
+
+	"github.com/alecthomas/kong"
+
+	"azsqloutbox/cmd/outbox-worker/service"
+)
+
+const (
+	exitDone   = 0
+	exitFailed = 1
+	exitUsage  = 2
+)
+
+// cli is what can be typed.
+type cli struct {
+	service.Settings
+	Version kong.VersionFlag `env:"-" help:"Print the version and exit."`
+}
+
+func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
+	var c cli
+	code, ok := service.Parse(&c, "outbox-worker", "Takes events from an Azure SQL outbox table to Azure Service Bus.", args, stdout, stderr)
+	if !ok {
+		return code
+	}
+	log := service.NewLogger(c.Process, stderr)
+	defer func() { _ = log.Sync() }()
+
+	s, err := service.New(c.Settings, log)
+	if err != nil {
+		fmt.Fprintln(stderr, "outbox-worker:", err)
+		return exitUsage
+	}
+	if err := s.Run(ctx); err != nil {
+		fmt.Fprintln(stderr, "outbox-worker:", err)
+		return exitFailed
+	}
+	return exitDone
+}

@@ -1,0 +1,65 @@
+package service
+
+import (
+	"fmt"
+	"io"
+	"runtime/debug"
+
+	"github.com/alecthomas/kong"
+)
+
+// Version is set by the linker in releases.
+var Version = ""
+
+// BuildVersion is Version, or what the Go toolchain noted of the module.
+func BuildVersion() string {
+	if Version != "" {
+		return Version
+	}
+	if info, ok := debug.ReadBuildInfo(); ok && info.Main.Version != "" && info.Main.Version != "(devel)" {
+		return info.Main.Version
+	}
+	return "dev"
+}
+
+// exit is how kong's own endings (help, version) leave Parse.
+type exit int
+
+// Parse fills target, a struct with kong tags, from args and OUTBOX_…
+// variables. When there is nothing left to do it returns false and the exit
+// code: 0 after help or version, 2 after wrong usage, which it has written to
+// stderr as one line.
+func Parse(target any, name, what string, args []string, stdout, stderr io.Writer) (code int, ok bool) {
+	_, code, ok = ParseCommand(target, name, what, args, stdout, stderr)
+	return code, ok
+}
+
+// ParseCommand is Parse for programs that have commands; the context runs the
+// chosen one.
+func ParseCommand(target any, name, what string, args []string, stdout, stderr io.Writer) (chosen *kong.Context, code int, ok bool) {
+	defer func() {
+		if e, is := recover().(exit); is {
+			chosen, code, ok = nil, int(e), false
+		}
+	}()
+	vars := kong.Vars(Defaults())
+	vars["version"] = BuildVersion()
+	vars["credentials"] = credentialNames()
+	parser, err := kong.New(target,
+		kong.Name(name), kong.Description(what),
+		kong.DefaultEnvars("OUTBOX"),
+		kong.Writers(stdout, stderr),
+		kong.Exit(func(code int) { panic(exit(code)) }),
+		kong.ConfigureHelp(kong.HelpOptions{Compact: true}),
+		vars,
+	)
+	if err != nil {
+		panic(err) // the struct tags are wrong, whatever was typed
+	}
+	chosen, err = parser.Parse(args)
+	if err != nil {
+		fmt.Fprintf(stderr, "%s: %v (--help lists all settings)\n", name, err)
+		return nil, 2, false
+	}
+	return chosen, 0, true
+}

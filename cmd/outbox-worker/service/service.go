@@ -1,0 +1,277 @@
+package service
+
+import (
+	"cmp"
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+	"net"
+	"net/url"
+	"os"
+	"strings"
+	"time"
+
+	"go.uber.org/zap"
+	"golang.org/x/sync/errgroup"
+
+	"azsqloutbox/servicebus"
+	"azsqloutbox/sqlserver"
+	"azsqloutbox/worker"
+)
+
+const (
+	// backlogEvery is how often the table is asked what waits in it: a few index
+	// seeks, and a count that stops at worker.BacklogCountCap a type.
+	backlogEvery = 15 * time.Second
+	// closePatience is for connections that do not answer at the end.
+	closePatience = 2 * time.Second
+)
+
+// Service is one worker process: made by New, run once.
+type Service struct {
+	settings  Settings
+	log       *zap.Logger
+	db        *sql.DB
+	store     *sqlserver.Store
+	publisher *servicebus.Publisher
+	worker    *worker.Worker
+	metrics   *metrics
+	about     About
+}
+
+// New checks every setting and puts the parts together. It touches neither the
+// database nor the broker nor a port; an error is a wrong setting, in one line
+// that names it and holds no secret.
+func New(settings Settings, log *zap.Logger) (*Service, error) {
+	if err := settings.check(); err != nil {
+		return nil, err
+	}
+	routes, err := settings.ServiceBus.routes()
+	if err != nil {
+		return nil, err
+	}
+	s := &Service{settings: settings, log: log}
+	if s.metrics, err = newMetrics(); err != nil {
+		return nil, err
+	}
+	source, err := settings.source()
+	if err != nil {
+		return nil, err
+	}
+	owner := cmp.Or(settings.Process.Owner, defaultOwner())
+	s.db, err = sqlserver.Open(settings.SQL.DSN, sqlserver.Options{AppName: "outbox-worker"})
+	if err != nil {
+		return nil, fmt.Errorf("--sql-dsn: %w", err)
+	}
+	s.store, err = sqlserver.New(sqlserver.Config{
+		DB:            s.db,
+		Names:         settings.SQL.names(),
+		Owner:         owner,
+		Version:       BuildVersion(),
+		Source:        source,
+		Lease:         settings.Claim.Lease,
+		MaxEventBytes: settings.SQL.MaxEventBytes,
+		MaxBatchBytes: settings.SQL.MaxBatchBytes,
+		MaxAttempts:   settings.Claim.MaxAttempts,
+		Logger:        log,
+	})
+	if err != nil {
+		return nil, err
+	}
+	if s.publisher, err = settings.ServiceBus.publisher(routes, source, log); err != nil {
+		return nil, err
+	}
+	s.worker, err = worker.New(s.workerConfig(routes))
+	if err != nil {
+		return nil, err
+	}
+	s.about = About{
+		Version: BuildVersion(), Owner: owner, Table: settings.SQL.names().String(),
+		Broker: cmp.Or(settings.ServiceBus.Namespace, "Service Bus"),
+	}
+	return s, s.metrics.watch(s.worker)
+}
+
+func (s *Service) workerConfig(routes servicebus.Routes) worker.Config {
+	c := s.settings.Claim
+	cfg := worker.Config{
+		Store: s.store, Publisher: s.publisher, Logger: s.log,
+		Observer:   worker.Observers{s.metrics},
+		EventTypes: routes.EventTypes(), Discover: routes.HasDefault(),
+		Lanes: c.Lanes, Batch: c.Batch, MaxRounds: c.MaxRounds,
+		Lease: c.Lease, Grace: s.settings.Process.Grace,
+		IdlePoll: c.IdlePoll, ReapEvery: c.ReapEvery,
+		MaxAttempts: c.MaxAttempts, Paused: c.Paused, Drain: c.Drain,
+	}
+	if s.settings.Observer != nil {
+		cfg.Observer = worker.Observers{s.metrics, s.settings.Observer}
+	}
+	if c.MaxInFlight != nil {
+		cfg.MaxInFlight = *c.MaxInFlight
+	}
+	if c.PublishDeadline != nil {
+		cfg.PublishDeadline = *c.PublishDeadline
+	}
+	return cfg
+}
+
+// Run works until ctx ends or the backlog is drained, and then closes
+// everything. An error is something that no waiting mends.
+func (s *Service) Run(ctx context.Context) error {
+	defer s.close()
+	serving, stopServing := context.WithCancel(context.WithoutCancel(ctx))
+	defer stopServing()
+	group, serving := errgroup.WithContext(serving)
+	// A port that cannot be served ends the work, and the end of the work ends
+	// the serving: /readyz and /metrics answer while the worker stops.
+	working, stopWorking := context.WithCancel(ctx)
+	defer stopWorking()
+	if s.settings.Process.Listen != "off" {
+		listener, err := net.Listen("tcp", s.settings.Process.Listen)
+		if err != nil {
+			return fmt.Errorf("--listen: %w", err)
+		}
+		endpoints := endpoints{worker: s.worker, metrics: s.metrics, about: s.about, started: time.Now()}
+		group.Go(func() error {
+			defer stopWorking()
+			return serve(serving, listener, endpoints.handler(), s.log)
+		})
+		s.log.Info("serving health and metrics", zap.Stringer("address", listener.Addr()))
+	}
+	group.Go(func() error {
+		s.countBacklog(serving)
+		return nil
+	})
+	s.log.Info("starting",
+		zap.String("version", s.about.Version), zap.String("owner", s.about.Owner),
+		zap.String("table", s.about.Table), zap.String("broker", s.about.Broker),
+		zap.Int("lanes", s.settings.Claim.Lanes), zap.Int("batch", s.settings.Claim.Batch))
+	err := s.worker.Run(working)
+	stopServing()
+	if serveErr := group.Wait(); err == nil {
+		err = serveErr
+	}
+	if err == nil {
+		s.log.Info("stopped")
+	}
+	return err
+}
+
+// countBacklog keeps the backlog's numbers fresh for metrics and status page.
+// While they cannot be had, there are none: an old number would look like the
+// truth.
+func (s *Service) countBacklog(ctx context.Context) {
+	tick := time.NewTicker(backlogEvery)
+	defer tick.Stop()
+	for {
+		if s.worker.Status().Connected {
+			call, cancel := context.WithTimeout(ctx, backlogEvery)
+			backlog, err := s.store.Backlog(call, s.worker.Status().EventTypes)
+			cancel()
+			if err != nil {
+				s.metrics.backlog.Store(nil)
+				if ctx.Err() == nil {
+					s.log.Debug("the backlog could not be counted", zap.Error(err))
+				}
+			} else {
+				s.metrics.backlog.Store(&backlog)
+			}
+		}
+		select {
+		case <-tick.C:
+		case <-ctx.Done():
+			return
+		}
+	}
+}
+
+func (s *Service) close() {
+	ctx, cancel := context.WithTimeout(context.Background(), closePatience)
+	defer cancel()
+	if err := s.publisher.Close(ctx); err != nil {
+		s.log.Debug("the broker's connections did not close in time", zap.Error(err))
+	}
+	s.store.Close()
+	// Close waits for no statement: the worker has ended all of its own.
+	_ = s.db.Close()
+	_ = s.metrics.provider.Shutdown(ctx)
+}
+
+func (s SQLSettings) names() sqlserver.Names {
+	return sqlserver.Names{Schema: s.Schema, Table: s.Table, ClaimIndex: s.ClaimIndex, RetryIndex: s.RetryIndex}
+}
+
+func defaultOwner() string {
+	host, err := os.Hostname()
+	if err != nil {
+		host = "unknown-host"
+	}
+	owner := fmt.Sprintf("%s/%d", host, os.Getpid())
+	return owner[max(0, len(owner)-100):]
+}
+
+// source is the first part of message ids: it must differ between any two
+// tables whose events can meet on one entity, and must not change over time.
+func (s Settings) source() (string, error) {
+	if s.ServiceBus.Source != "" {
+		return s.ServiceBus.Source, nil
+	}
+	u, err := url.Parse(s.SQL.DSN)
+	if err != nil {
+		return "", errors.New("--sql-dsn is no URL") // check has refused it before
+	}
+	for name, values := range u.Query() {
+		if strings.EqualFold(name, "database") && values[0] != "" {
+			return strings.Join([]string{values[0], s.SQL.Schema, s.SQL.Table}, "."), nil
+		}
+	}
+	return "", errors.New("--sql-dsn names no database: add database=… to it, or name the events' origin with --source")
+}
+
+func (s ServiceBusSettings) publisher(routes servicebus.Routes, source string, log *zap.Logger) (*servicebus.Publisher, error) {
+	cfg := servicebus.Config{
+		ConnectionString: s.ConnectionString,
+		Namespace:        s.Namespace,
+		Routes:           routes,
+		Source:           source,
+		MaxBatchBytes:    s.BatchBytes,
+		Connections:      s.Connections,
+		SendTimeout:      s.SendTimeout,
+		WebSockets:       s.WebSockets,
+		Logger:           log,
+	}
+	if s.ConnectionString == "" {
+		credential, err := servicebus.NewCredential(s.Credential, s.IdentityClientID)
+		if err != nil {
+			return nil, fmt.Errorf("--servicebus-credential: %w", err)
+		}
+		cfg.Credential = credential
+	}
+	return servicebus.New(cfg)
+}
+
+// routes joins --entity and the file of --config.
+func (s ServiceBusSettings) routes() (servicebus.Routes, error) {
+	var routes []servicebus.Route
+	if s.Config != "" {
+		text, err := os.ReadFile(s.Config)
+		if err != nil {
+			return servicebus.Routes{}, fmt.Errorf("--config: %w", err)
+		}
+		if routes, err = servicebus.ParseRoutes(text); err != nil {
+			return servicebus.Routes{}, fmt.Errorf("--config %s: %w", s.Config, err)
+		}
+	}
+	if s.Entity != "" {
+		routes = append(routes, servicebus.Route{Entity: s.Entity})
+	}
+	if len(routes) == 0 {
+		return servicebus.Routes{}, errors.New("--entity or --config is missing: where shall the events go?")
+	}
+	r, err := servicebus.NewRoutes(routes...)
+	if err != nil {
+		return servicebus.Routes{}, fmt.Errorf("routes (--entity, --config): %w", err)
+	}
+	return r, nil
+}
