@@ -14,6 +14,9 @@
 //
 // A Session and its Txn belong to one goroutine at a time; everything of DB,
 // Table and Index may be called from many at once.
+//
+// Three kinds of mutex guard it all, taken in this order and never held while
+// somebody waits for a lock: a table's, the history's, the lock manager's.
 package storage
 
 import (
@@ -22,11 +25,20 @@ import (
 
 // DB is a set of tables that share one lock manager and one commit clock.
 type DB struct {
-	sessions atomic.Int64
+	lastSession atomic.Int64
+	locks       lockManager
+	history     history
+	meters      meters
 }
 
 // New returns an empty database.
-func New() *DB { return &DB{} }
+func New() *DB {
+	db := &DB{}
+	db.locks.meters = &db.meters
+	db.locks.sessions = map[*Session]struct{}{}
+	db.locks.apps = map[string]*appResource{}
+	return db
+}
 
 // Counters count since New, except Versions and Ghosts, which are what is held
 // right now.
@@ -43,9 +55,18 @@ type Counters struct {
 	Versions, Ghosts int64
 }
 
-// Counters may be called at any time.
-func (db *DB) Counters() Counters { return Counters{} }
+type meters struct {
+	commits, rollbacks, lockWaits, lockTimeouts, deadlocks atomic.Int64
+	escalations, skipped, versions, ghosts                 atomic.Int64
+}
 
-// Locks lists every lock that is held or waited for, as
-// sys.dm_tran_locks shows them.
-func (db *DB) Locks() []LockInfo { return nil }
+// Counters may be called at any time.
+func (db *DB) Counters() Counters {
+	m := &db.meters
+	return Counters{
+		Commits: m.commits.Load(), Rollbacks: m.rollbacks.Load(),
+		LockWaits: m.lockWaits.Load(), LockTimeouts: m.lockTimeouts.Load(), Deadlocks: m.deadlocks.Load(),
+		Escalations: m.escalations.Load(), Skipped: m.skipped.Load(),
+		Versions: m.versions.Load(), Ghosts: m.ghosts.Load(),
+	}
+}

@@ -20,6 +20,8 @@ var (
 	ErrNotLocked = errors.New("the application lock is not held")
 	// ErrRowGone means that a row to change was deleted since it was read.
 	ErrRowGone = errors.New("the row is not there any more")
+	// ErrIndexGone means that the index was dropped since the plan was made.
+	ErrIndexGone = errors.New("the index is not there any more")
 	// ErrTxnDone means that the transaction was committed or rolled back before.
 	ErrTxnDone = errors.New("the transaction is over")
 )

@@ -1,6 +1,11 @@
 package storage
 
 import (
+	"slices"
+	"sync/atomic"
+
+	"github.com/tidwall/btree"
+
 	"azsqloutbox/sqlserver/emulator/internal/sqltype"
 )
 
@@ -13,7 +18,7 @@ type KeyPart struct {
 	Compare func(a, b sqltype.Value) int
 }
 
-// IndexSpec describes an index. Its functions are called with locks held and
+// IndexSpec describes an index. Its functions are called with mutexes held and
 // must not call back into storage.
 type IndexSpec struct {
 	Name   string
@@ -28,14 +33,120 @@ type IndexSpec struct {
 
 // Index is a B-tree over a table's rows. Entries with equal keys follow the
 // clustered key, as in SQL Server.
-type Index struct{}
+type Index struct {
+	table *Table
+	// slot is the index's place in Table.indexes, which no other index ever
+	// takes; 0 is the clustered index or the heap.
+	slot int
+	spec IndexSpec
+	// order is the key, then what the clustered key adds to it.
+	order []KeyPart
+	tree  *btree.BTreeG[*entry]
+	live  atomic.Int64
+}
+
+// newIndex makes an empty index. base is the clustered key, nil for a heap and
+// for the clustered index itself.
+func newIndex(t *Table, slot int, spec IndexSpec, base []KeyPart) *Index {
+	ix := &Index{table: t, slot: slot, spec: spec, order: slices.Clone(spec.Key)}
+	for _, p := range base {
+		if !slices.ContainsFunc(ix.order, func(o KeyPart) bool { return o.Column == p.Column }) {
+			ix.order = append(ix.order, p)
+		}
+	}
+	ix.tree = btree.NewBTreeGOptions(ix.less, btree.Options{NoLocks: true})
+	return ix
+}
 
 // Spec is what the index was made from.
-func (ix *Index) Spec() IndexSpec { panic("storage: not yet") }
+func (ix *Index) Spec() IndexSpec { return ix.spec }
 
 // Table is the table that the index belongs to.
-func (ix *Index) Table() *Table { panic("storage: not yet") }
+func (ix *Index) Table() *Table { return ix.table }
 
 // Rows counts the entries, those of uncommitted rows included and ghosts not.
 // It is cheap, as sys.partitions.rows is.
-func (ix *Index) Rows() int64 { panic("storage: not yet") }
+func (ix *Index) Rows() int64 { return ix.live.Load() }
+
+func (ix *Index) heap() bool { return ix.slot == 0 && len(ix.spec.Key) == 0 }
+
+// less orders entries by key, and entries of one key by row.
+func (ix *Index) less(a, b *entry) bool {
+	n := len(ix.order)
+	if a.edge != 0 {
+		n = a.parts
+	}
+	if b.edge != 0 {
+		n = min(n, b.parts)
+	}
+	for i := range n {
+		p := &ix.order[i]
+		if c := p.Compare(*a.part(p, i), *b.part(p, i)); c != 0 {
+			return (c < 0) != p.Desc
+		}
+	}
+	if a.edge != b.edge {
+		return a.edge < b.edge
+	}
+	return a.edge == 0 && a.rec.id < b.rec.id
+}
+
+// holds says whether the index holds a row of these values.
+func (ix *Index) holds(values []sqltype.Value) bool {
+	return ix.spec.Filter == nil || ix.spec.Filter(values)
+}
+
+// sameKey says whether two rows have the same place in the index.
+func (ix *Index) sameKey(a, b []sqltype.Value) bool {
+	for i := range ix.order {
+		p := &ix.order[i]
+		if p.Compare(a[p.Column], b[p.Column]) != 0 {
+			return false
+		}
+	}
+	return true
+}
+
+// touched says whether rows of one key differ in what the index stores.
+func (ix *Index) touched(a, b []sqltype.Value) bool {
+	differs := func(column int) bool { return a[column] != b[column] }
+	for i := range ix.order {
+		if differs(ix.order[i].Column) {
+			return true
+		}
+	}
+	return slices.ContainsFunc(ix.spec.Include, differs)
+}
+
+// sees says whether a version of an entry's row belongs to that entry.
+func (ix *Index) sees(v *version, e *entry) bool {
+	if v == nil || v.values == nil {
+		return false
+	}
+	if v == e.rec.head {
+		return e.ghost == nil
+	}
+	return ix.holds(v.values) && ix.sameKey(v.values, e.row)
+}
+
+// equals walks the entries, ghosts too, whose key is that of values.
+func (ix *Index) equals(values []sqltype.Value, visit func(*entry) bool) {
+	from := &entry{row: values, edge: -1, parts: len(ix.spec.Key)}
+	to := &entry{row: values, edge: +1, parts: len(ix.spec.Key)}
+	ix.tree.Ascend(from, func(e *entry) bool { return ix.less(e, to) && visit(e) })
+}
+
+// key is the key of a row, part by part.
+func (ix *Index) key(values []sqltype.Value) []sqltype.Value {
+	key := make([]sqltype.Value, len(ix.spec.Key))
+	for i, p := range ix.spec.Key {
+		key[i] = values[p.Column]
+	}
+	return key
+}
+
+// remove takes an entry out of the tree.
+func (ix *Index) remove(e *entry) {
+	e.removed = true
+	ix.tree.Delete(e)
+}

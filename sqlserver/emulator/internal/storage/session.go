@@ -1,7 +1,6 @@
 package storage
 
 import (
-	"context"
 	"time"
 )
 
@@ -18,13 +17,24 @@ type Session struct {
 	// victim.
 	DeadlockPriority int
 
-	db *DB
-	id int64
+	db    *DB
+	id    int64
+	locks lockOwner
+
+	// The lock manager's mutex guards writes to these.
+	txn     *Txn
+	waiting *waiter
+	spare   heldPool
 }
 
 // NewSession opens a session. Close it.
 func (db *DB) NewSession() *Session {
-	return &Session{db: db, id: db.sessions.Add(1), LockTimeout: Forever}
+	s := &Session{db: db, id: db.lastSession.Add(1), LockTimeout: Forever}
+	s.locks.session = s
+	db.locks.mu.Lock()
+	defer db.locks.mu.Unlock()
+	db.locks.sessions[s] = struct{}{}
+	return s
 }
 
 // ID is unique within the DB, counted from 1.
@@ -32,18 +42,39 @@ func (s *Session) ID() int64 { return s.id }
 
 // Begin starts a transaction. A session has at most one: Begin panics while
 // the last one is open.
-func (s *Session) Begin(iso Isolation) *Txn { panic("storage: not yet") }
+func (s *Session) Begin(iso Isolation) *Txn {
+	if s.txn != nil {
+		panic("storage: Begin while the session's last transaction is open")
+	}
+	tx := &Txn{db: s.db, session: s, iso: iso, status: &txnStatus{}}
+	tx.locks.session = s
+	s.setTxn(tx)
+	return tx
+}
+
+func (s *Session) setTxn(tx *Txn) {
+	s.db.locks.mu.Lock()
+	defer s.db.locks.mu.Unlock()
+	s.txn = tx
+}
 
 // Close rolls the open transaction back and releases the session's application
 // locks. Nothing else of the session may be running.
-func (s *Session) Close() {}
-
-// AppLock takes an application lock (sp_getapplock) that lives until
-// AppUnlock or Close. Taken twice, it must be released twice. waited says
-// whether it had to queue. Errors are those of Scan.
-func (s *Session) AppLock(ctx context.Context, resource string, mode LockMode, timeout time.Duration) (waited bool, err error) {
-	panic("storage: not yet")
+func (s *Session) Close() {
+	if s.txn != nil {
+		s.txn.Rollback()
+	}
+	m := &s.db.locks
+	m.releaseAll(&s.locks)
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	delete(m.sessions, s)
 }
 
-// AppUnlock gives one AppLock back; ErrNotLocked when the session holds none.
-func (s *Session) AppUnlock(resource string) error { panic("storage: not yet") }
+// owners are whose locks are the session's.
+func (s *Session) owners() []*lockOwner {
+	if s.txn == nil {
+		return []*lockOwner{&s.locks}
+	}
+	return []*lockOwner{&s.txn.locks, &s.locks}
+}

@@ -1,47 +1,74 @@
 package storage
 
 import (
-	"context"
+	"fmt"
+	"sync"
 
 	"azsqloutbox/sqlserver/emulator/internal/sqltype"
 )
 
 // Table is a heap or a clustered table with its indexes.
-type Table struct{}
+type Table struct {
+	db   *DB
+	lock resource
+	// base is the clustered index or the heap, indexes[0].
+	base *Index
+
+	// mu guards the trees, the records and everything below. Nobody holds it
+	// while waiting for a lock.
+	mu      sync.RWMutex
+	columns int
+	nextRow RowID
+	// indexes are by slot; a dropped one leaves nil. Who holds any lock on the
+	// table may read it, because only Sch-M allows to change it.
+	indexes []*Index
+}
 
 // CreateTable makes a table whose rows have that many columns. clustered nil
 // makes a heap. It is not transactional: the table exists for whoever holds
 // the pointer.
-func (db *DB) CreateTable(columns int, clustered *IndexSpec) *Table { panic("storage: not yet") }
-
-// Drop waits for everybody who uses the table (Sch-M) and keeps them away to
-// the end of the transaction. The rows go with the last pointer to the table.
-func (t *Table) Drop(ctx context.Context, tx *Txn) error { panic("storage: not yet") }
-
-// Clustered is nil for a heap.
-func (t *Table) Clustered() *Index { panic("storage: not yet") }
-
-// Indexes are the nonclustered indexes in the order of their creation.
-func (t *Table) Indexes() []*Index { panic("storage: not yet") }
-
-// Rows counts the rows, uncommitted ones included. It is cheap.
-func (t *Table) Rows() int64 { panic("storage: not yet") }
-
-// CreateIndex builds a nonclustered index, under Sch-M to the end of the
-// transaction; a rollback drops it. Two rows that a unique index calls equal
-// are a *DuplicateKeyError.
-func (t *Table) CreateIndex(ctx context.Context, tx *Txn, spec IndexSpec) (*Index, error) {
-	panic("storage: not yet")
+func (db *DB) CreateTable(columns int, clustered *IndexSpec) *Table {
+	t := &Table{db: db, columns: columns}
+	spec := IndexSpec{}
+	if clustered != nil {
+		spec = *clustered
+	}
+	t.base = newIndex(t, 0, spec, nil)
+	t.indexes = []*Index{t.base}
+	return t
 }
 
-// DropIndex drops a nonclustered index, under Sch-M to the end of the
-// transaction; a rollback brings it back.
-func (t *Table) DropIndex(ctx context.Context, tx *Txn, ix *Index) error { panic("storage: not yet") }
+// Clustered is nil for a heap.
+func (t *Table) Clustered() *Index {
+	if t.base.heap() {
+		return nil
+	}
+	return t.base
+}
 
-// Rewrite replaces every row by what f makes of it, under Sch-M to the end of
-// the transaction (ALTER COLUMN, ADD). f may return another number of columns;
-// from then on the table has that many. An error of f is returned as it is and
-// leaves the changes made so far to the caller's rollback.
-func (t *Table) Rewrite(ctx context.Context, tx *Txn, columns int, f func(old []sqltype.Value) ([]sqltype.Value, error)) error {
-	panic("storage: not yet")
+// Indexes are the nonclustered indexes in the order of their creation.
+func (t *Table) Indexes() []*Index {
+	t.mu.RLock()
+	defer t.mu.RUnlock()
+	var all []*Index
+	for _, ix := range t.indexes[1:] {
+		if ix != nil {
+			all = append(all, ix)
+		}
+	}
+	return all
+}
+
+// Rows counts the rows, uncommitted ones included. It is cheap.
+func (t *Table) Rows() int64 { return t.base.Rows() }
+
+func (t *Table) lockable() *resource { return &t.lock }
+
+func (t *Table) describe(info *LockInfo) { info.Resource, info.Table = ObjectLock, t }
+
+// checkWidth panics on rows of another width: the engine made a mistake.
+func (t *Table) checkWidth(values []sqltype.Value) {
+	if len(values) != t.columns {
+		panic(fmt.Sprintf("storage: a row of %d values for a table of %d columns", len(values), t.columns))
+	}
 }

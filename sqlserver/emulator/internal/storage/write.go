@@ -10,17 +10,204 @@ import (
 // *DuplicateKeyError changes nothing. It waits where an uncommitted row has an
 // equal unique key, and where an uncommitted delete may bring one back.
 func (tx *Txn) Insert(ctx context.Context, t *Table, values []sqltype.Value) error {
-	panic("storage: not yet")
+	if tx.done {
+		return ErrTxnDone
+	}
+	a := tx.access(t)
+	if _, err := tx.lockTable(ctx, a, IX, true, tx.session.LockTimeout); err != nil {
+		return err
+	}
+	t.checkWidth(values)
+	rec := &record{}
+	steps := make([]step, 0, 8)
+	for _, ix := range t.indexes {
+		if ix != nil && ix.holds(values) {
+			steps = append(steps, step{index: ix, enters: true})
+		}
+	}
+	return tx.apply(ctx, a, rec, values, steps)
 }
 
 // Update replaces a row that this transaction read with U or X locks, and
 // keeps values. Errors are those of Insert, and ErrRowGone when the row is not
-// there any more, which only an unlocked read can lead to.
+// there any more, which only an unlocked read can lead to. Unique keys are
+// checked row by row: a statement that shifts a range of them over itself is
+// refused, where SQL Server would sort the changes first.
 func (tx *Txn) Update(ctx context.Context, t *Table, row Row, values []sqltype.Value) error {
-	panic("storage: not yet")
+	return tx.write(ctx, t, row.rec, values)
 }
 
 // Delete removes a row that this transaction read with U or X locks.
 func (tx *Txn) Delete(ctx context.Context, t *Table, row Row) error {
-	panic("storage: not yet")
+	return tx.write(ctx, t, row.rec, nil)
+}
+
+// write replaces or, with nil, deletes a row.
+func (tx *Txn) write(ctx context.Context, t *Table, rec *record, values []sqltype.Value) error {
+	if tx.done {
+		return ErrTxnDone
+	}
+	a := tx.access(t)
+	if _, err := tx.lockTable(ctx, a, IX, true, tx.session.LockTimeout); err != nil {
+		return err
+	}
+	if values != nil {
+		t.checkWidth(values)
+	}
+	if err := tx.lockBase(ctx, a, rec); err != nil {
+		return err
+	}
+	if tx.iso == Snapshot && rec.head.by != tx.status && rec.head.by.committed.Load() > tx.snap.at {
+		return ErrUpdateConflict
+	}
+	steps, err := tx.plan(ctx, a, rec, values)
+	if err != nil {
+		return err
+	}
+	return tx.apply(ctx, a, rec, values, steps)
+}
+
+// lockBase takes the X lock that allows to change a row.
+func (tx *Txn) lockBase(ctx context.Context, a *access, rec *record) error {
+	for {
+		a.table.mu.RLock()
+		base := rec.slot(0)
+		a.table.mu.RUnlock()
+		if base == nil {
+			return ErrRowGone
+		}
+		if _, err := tx.lockRow(ctx, a, base, X, tx.session.LockTimeout); err != nil {
+			return err
+		}
+		a.table.mu.RLock()
+		same := rec.slot(0) == base
+		a.table.mu.RUnlock()
+		if same {
+			return nil
+		}
+	}
+}
+
+// step is what a change does to one index.
+type step struct {
+	index  *Index
+	leaves *entry
+	enters bool
+	// revives is the ghost that the row left earlier at the key it enters.
+	revives *entry
+}
+
+// plan finds out which index entries a change touches and locks them. The row
+// is locked already, so that what it reads of it stands still.
+func (tx *Txn) plan(ctx context.Context, a *access, rec *record, values []sqltype.Value) ([]step, error) {
+	old := rec.head.values
+	steps := make([]step, 0, 8)
+	for slot, ix := range a.table.indexes {
+		if ix == nil {
+			continue
+		}
+		s := step{index: ix, leaves: rec.slot(slot), enters: values != nil && ix.holds(values)}
+		stays := s.leaves != nil && s.enters && ix.sameKey(old, values)
+		switch {
+		case s.leaves == nil && !s.enters, stays && !ix.touched(old, values):
+			continue
+		case s.leaves != nil && slot != 0:
+			if _, err := tx.lockRow(ctx, a, s.leaves, X, tx.session.LockTimeout); err != nil {
+				return nil, err
+			}
+		}
+		if stays {
+			continue
+		}
+		if s.enters {
+			if s.revives = a.table.ghostOf(rec, ix, values); s.revives != nil {
+				if _, err := tx.lockRow(ctx, a, s.revives, X, tx.session.LockTimeout); err != nil {
+					return nil, err
+				}
+			}
+		}
+		steps = append(steps, s)
+	}
+	return steps, nil
+}
+
+// ghostOf finds the entry that rec once had at the key of values.
+func (t *Table) ghostOf(rec *record, ix *Index, values []sqltype.Value) *entry {
+	t.mu.RLock()
+	defer t.mu.RUnlock()
+	if rec.ghosts == 0 {
+		return nil
+	}
+	e, _ := ix.tree.Get(&entry{rec: rec, row: values})
+	return e
+}
+
+// apply makes a change whose locks are held, once no unique key is in its way.
+func (tx *Txn) apply(ctx context.Context, a *access, rec *record, values []sqltype.Value, steps []step) error {
+	t := a.table
+	for {
+		t.mu.Lock()
+		c := t.clash(tx.status, rec, values, steps)
+		if c == nil {
+			break
+		}
+		t.mu.Unlock()
+		if err := tx.settle(ctx, a, c, values); err != nil {
+			return err
+		}
+	}
+	fresh := tx.place(a, rec, values, steps)
+	t.mu.Unlock()
+	for _, slot := range fresh {
+		tx.countRowLock(a, slot, X)
+	}
+	return nil
+}
+
+// place writes a change into the record and the trees. The table's mutex is
+// held. It returns the slots of the entries that it locked.
+func (tx *Txn) place(a *access, rec *record, values []sqltype.Value, steps []step) []int {
+	t := a.table
+	if rec.head == nil {
+		t.nextRow++
+		rec.id = t.nextRow
+		rec.slots = make([]*entry, len(t.indexes))
+	} else {
+		tx.db.meters.versions.Add(1)
+	}
+	c := change{table: t, rec: rec, version: &version{values: values, by: tx.status, prev: rec.head}}
+	rec.head = c.version
+	var fresh []int
+	from := len(tx.moves)
+	for i := range steps {
+		s := &steps[i]
+		m := move{slot: s.index.slot, from: s.leaves}
+		if s.enters {
+			m.to, m.revived = s.revives, nil
+			if m.to != nil && !m.to.removed {
+				m.revived = m.to.ghost
+			} else {
+				m.to = &entry{index: s.index, rec: rec, row: values}
+				if !a.keep.covers(X) {
+					// Nobody can have a lock on it yet.
+					tx.db.locks.try(&tx.locks, m.to, X)
+					fresh = append(fresh, m.slot)
+				}
+				s.index.tree.Set(m.to)
+			}
+		}
+		m.do(tx)
+		tx.moves = append(tx.moves, m)
+	}
+	c.moves = tx.moves[from:len(tx.moves):len(tx.moves)]
+	if values != nil {
+		// Entries that stay let the old values go.
+		for _, e := range rec.slots {
+			if e != nil {
+				e.row = values
+			}
+		}
+	}
+	tx.changes = append(tx.changes, c)
+	return fresh
 }
