@@ -153,13 +153,18 @@ func (c column) readsBytes() bool { return c.utf8() && !c.isUnicode() }
 
 func (t *table) renderings() []string {
 	c := t.columns
-	return []string{
+	pairs := []string{
 		"{event_type_t}", c["event_type"].declaration(),
-		"{event_type_collate}", c["event_type"].collate(),
+		"{last_error_t}", c["last_error"].declaration(),
 		"{aggregate_type}", c["aggregate_type"].shortText(),
 		"{aggregate_id}", c["aggregate_id"].shortText(),
 		"{payload}", c["payload"].longText(),
 		"{headers}", c["headers"].longText(),
-		"{last_error_t}", c["last_error"].declaration(),
 	}
+	for _, name := range []string{"aggregate_type", "aggregate_id", "event_type", "payload", "headers"} {
+		pairs = append(pairs,
+			"{"+name+"_collate}", c[name].collate(),
+			"{"+name+"_misfit}", c[name].misfit())
+	}
+	return pairs
 }

@@ -1,0 +1,287 @@
+package sqlserver
+
+import (
+	"bytes"
+	"context"
+	"database/sql"
+	"encoding/json"
+	"fmt"
+	"maps"
+	"strings"
+	"sync/atomic"
+
+	mssql "github.com/microsoft/go-mssqldb"
+	"go.opentelemetry.io/otel/trace"
+)
+
+// OutboxEvent is an event on its way into the table.
+type OutboxEvent struct {
+	AggregateType string
+	AggregateID   string
+	// EventType chooses the route; required. For an INT column it is the decimal
+	// number.
+	EventType string
+	// Payload becomes the message body, as it is; valid UTF-8.
+	Payload []byte
+	// Headers become application properties: strings, whole numbers, doubles and
+	// booleans. nil writes NULL, unless ctx carries a span.
+	Headers map[string]any
+}
+
+// Enqueue writes events into dbo.outbox_event in the caller's transaction, so
+// that they exist exactly when its business data does. It looks at the table's
+// columns first, a round trip; a Writer keeps them and needs one round trip for
+// up to a thousand events.
+//
+// Every event is checked before anything is written: what is too long for its
+// column, or would not survive the column's collation, is refused, never cut or
+// replaced. After any error roll back: the business data must not be committed
+// without its events. The traceparent of the span in ctx goes into the headers
+// of events that have none.
+func Enqueue(ctx context.Context, tx *sql.Tx, events ...OutboxEvent) error {
+	return new(Writer).Enqueue(ctx, tx, events...)
+}
+
+// Writer writes events into one table and remembers that table's columns. It
+// may be used by many transactions at once.
+type Writer struct {
+	names Names
+	table atomic.Pointer[table]
+}
+
+// NewWriter makes a Writer; it does not touch the database.
+func NewWriter(names Names) (*Writer, error) {
+	if err := names.Validate(); err != nil {
+		return nil, fmt.Errorf("sqlserver writer: %w", err)
+	}
+	return &Writer{names: names}, nil
+}
+
+// One request takes the ids and writes the events. Each value of the sequence
+// stands for INCREMENT BY ids, so the events take as many whole blocks as they
+// need; the increment is read here because ALTER SEQUENCE may change it, and
+// writers of other languages count on the same blocks.
+const enqueueSQL = `-- outbox:Enqueue
+DECLARE @increment BIGINT, @blocks BIGINT, @range SQL_VARIANT, @first BIGINT;
+
+SELECT @increment = CAST(s.increment AS BIGINT)
+FROM   sys.sequences AS s
+WHERE  s.object_id = OBJECT_ID(@sequence);
+
+IF @increment IS NULL OR @increment < 1
+    THROW 50000, N'outbox: the sequence of event ids is missing, does not ascend, or this login has no UPDATE right on it', 1;
+
+SET @blocks = (@count + @increment - 1) / @increment;
+EXEC sys.sp_sequence_get_range
+     @sequence_name     = @sequence,
+     @range_size        = @blocks,
+     @range_first_value = @range OUTPUT;
+SET @first = CAST(@range AS BIGINT);
+
+INSERT INTO {events} (id, aggregate_type, aggregate_id, event_type, payload, headers)
+SELECT @first + e.n, e.aggregate_type, e.aggregate_id, e.event_type, e.payload, e.headers
+FROM   OPENJSON(@events) WITH (
+           n              BIGINT         '$.n',
+           aggregate_type NVARCHAR(4000) '$.a',
+           aggregate_id   NVARCHAR(4000) '$.i',
+           event_type     NVARCHAR(4000) '$.t',
+           payload        NVARCHAR(MAX)  '$.p',
+           headers        NVARCHAR(MAX)  '$.h') AS e
+OPTION (MAXDOP 1);
+
+IF @@ROWCOUNT <> @count
+    THROW 50000, N'outbox: not every event was written', 1;`
+
+// The same for a table whose id is an IDENTITY column.
+const enqueueIdentitySQL = `-- outbox:EnqueueIdentity
+INSERT INTO {events} (aggregate_type, aggregate_id, event_type, payload, headers)
+SELECT e.aggregate_type, e.aggregate_id, e.event_type, e.payload, e.headers
+FROM   OPENJSON(@events) WITH (
+           n              BIGINT         '$.n',
+           aggregate_type NVARCHAR(4000) '$.a',
+           aggregate_id   NVARCHAR(4000) '$.i',
+           event_type     NVARCHAR(4000) '$.t',
+           payload        NVARCHAR(MAX)  '$.p',
+           headers        NVARCHAR(MAX)  '$.h') AS e
+ORDER BY e.n
+OPTION (MAXDOP 1);
+
+IF @@ROWCOUNT <> @count
+    THROW 50000, N'outbox: not every event was written', 1;`
+
+const (
+	// enqueueRows and enqueueBytes bound one statement: far from the 5,000 locks
+	// at which SQL Server would want the whole table, and from keeping a large
+	// text in the server's memory for long.
+	enqueueRows  = 1000
+	enqueueBytes = 4 << 20
+)
+
+// Enqueue is the package's Enqueue on this Writer's table.
+func (w *Writer) Enqueue(ctx context.Context, tx *sql.Tx, events ...OutboxEvent) error {
+	if len(events) == 0 {
+		return nil
+	}
+	op := fmt.Sprintf("enqueue %d events into %s", len(events), w.names)
+	t := w.table.Load()
+	if t == nil {
+		var err error
+		if t, err = readTable(ctx, tx, w.names); err != nil {
+			return Classify(op, err)
+		}
+		w.table.Store(t)
+	}
+	rows, doubtful, err := prepare(ctx, t, events)
+	if err != nil {
+		return fmt.Errorf("%s: %w", op, err)
+	}
+	if err := w.write(ctx, tx, t, rows, doubtful); err != nil {
+		w.table.Store(nil) // it may have changed
+		return Classify(op, err)
+	}
+	return nil
+}
+
+// write sends the rows in pieces. Where some have characters that only the
+// server can judge, it is asked about all of them before the first is written.
+func (w *Writer) write(ctx context.Context, tx *sql.Tx, t *table, rows []newRow, doubtful bool) error {
+	pieces := cut(rows)
+	r := w.names.renderer(t)
+	if doubtful {
+		fits := r.Replace(fitsCollationSQL)
+		for _, piece := range pieces {
+			if err := checkFits(ctx, tx, fits, piece); err != nil {
+				return err
+			}
+		}
+	}
+	text := r.Replace(enqueueSQL)
+	if t.columns["id"].identity {
+		text = r.Replace(enqueueIdentitySQL)
+	}
+	for _, piece := range pieces {
+		args := []any{
+			sql.Named("count", int64(len(piece))),
+			sql.Named("events", rowsJSON(piece)),
+		}
+		if !t.columns["id"].identity {
+			args = append(args, sql.Named("sequence", w.names.Sequence()))
+		}
+		if _, err := tx.ExecContext(ctx, text, args...); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// newRow is one event as the statements read it. The keys are short because
+// they are sent with every event.
+type newRow struct {
+	N             int     `json:"n"`
+	AggregateType string  `json:"a"`
+	AggregateID   string  `json:"i"`
+	EventType     string  `json:"t"`
+	Payload       string  `json:"p"`
+	Headers       *string `json:"h,omitempty"`
+
+	// at is the position in the caller's list.
+	at int
+}
+
+// size is about what the row adds to the JSON.
+func (r newRow) size() int {
+	n := 64 + len(r.AggregateType) + len(r.AggregateID) + len(r.EventType) + len(r.Payload)
+	if r.Headers != nil {
+		n += len(*r.Headers)
+	}
+	return n
+}
+
+// cut makes pieces of bounded rows and bytes and numbers each from zero.
+func cut(rows []newRow) [][]newRow {
+	var pieces [][]newRow
+	from, size := 0, 0
+	for i := range rows {
+		if i > from && (i-from == enqueueRows || size+rows[i].size() > enqueueBytes) {
+			pieces = append(pieces, rows[from:i])
+			from, size = i, 0
+		}
+		rows[i].N = i - from
+		size += rows[i].size()
+	}
+	return append(pieces, rows[from:])
+}
+
+// rowsJSON is sent as VARCHAR: half the bytes of NVARCHAR, and what is not
+// ASCII is escaped.
+func rowsJSON(rows []newRow) mssql.VarCharMax {
+	var b bytes.Buffer
+	enc := json.NewEncoder(&b)
+	enc.SetEscapeHTML(false)
+	if err := enc.Encode(rows); err != nil {
+		panic("rows of strings always marshal: " + err.Error())
+	}
+	return mssql.VarCharMax(asciiJSON(b.String()))
+}
+
+// prepare turns the events into rows and checks every one. doubtful says that
+// some hold characters which only the server can judge.
+func prepare(ctx context.Context, t *table, events []OutboxEvent) (rows []newRow, doubtful bool, err error) {
+	traceparent := traceparentOf(ctx)
+	rows = make([]newRow, len(events))
+	for i, e := range events {
+		r := newRow{
+			at: i, AggregateType: e.AggregateType, AggregateID: e.AggregateID,
+			EventType: e.EventType, Payload: string(e.Payload),
+		}
+		if r.Headers, err = headersJSON(e.Headers, traceparent); err != nil {
+			return nil, false, fmt.Errorf("event %d: headers: %w", i, err)
+		}
+		unsure, err := t.fits(r)
+		if err != nil {
+			return nil, false, fmt.Errorf("event %d: %w", i, err)
+		}
+		doubtful = doubtful || unsure
+		rows[i] = r
+	}
+	return rows, doubtful, nil
+}
+
+const traceparentHeader = "traceparent"
+
+// traceparentOf is the W3C header of the span in ctx; empty without one.
+func traceparentOf(ctx context.Context) string {
+	span := trace.SpanContextFromContext(ctx)
+	if !span.IsValid() {
+		return ""
+	}
+	return fmt.Sprintf("00-%s-%s-%s", span.TraceID(), span.SpanID(), span.TraceFlags())
+}
+
+func headersJSON(headers map[string]any, traceparent string) (*string, error) {
+	if _, has := headers[traceparentHeader]; traceparent != "" && !has {
+		headers = maps.Clone(headers)
+		if headers == nil {
+			headers = make(map[string]any, 1)
+		}
+		headers[traceparentHeader] = traceparent
+	}
+	if headers == nil {
+		return nil, nil
+	}
+	for name, value := range headers {
+		switch value.(type) {
+		case nil, string, bool, int, int8, int16, int32, int64, uint8, uint16, uint32, float32, float64, json.Number:
+		default:
+			return nil, fmt.Errorf("%q is a %T: strings, numbers and booleans can become application properties", name, value)
+		}
+	}
+	var b strings.Builder
+	enc := json.NewEncoder(&b)
+	enc.SetEscapeHTML(false)
+	if err := enc.Encode(headers); err != nil {
+		return nil, err
+	}
+	text := strings.TrimSuffix(b.String(), "\n")
+	return &text, nil
+}
