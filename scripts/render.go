@@ -1,0 +1,215 @@
+package scripts
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"regexp"
+	"strings"
+	"unicode/utf8"
+
+	mssql "github.com/microsoft/go-mssqldb"
+)
+
+// Options says what a script is rendered for; the zero Options give the files
+// as they are.
+type Options struct {
+	// Names are single identifiers, unquoted.
+	Schema     string // dbo
+	Table      string // outbox_event; the other tables, constraints and the sequence follow it
+	ClaimIndex string // IX_outbox_claim
+	RetryIndex string // IX_outbox_retry
+	// EventType is VARCHAR(n), NVARCHAR(n), SMALLINT, INT or BIGINT; VARCHAR(100).
+	EventType string
+	// Payload is VARCHAR(n), NVARCHAR(n) or either with MAX; VARCHAR(2000).
+	Payload string
+	// Collation of payload and headers; Latin1_General_100_BIN2_UTF8.
+	// database_default takes the database's.
+	Collation string
+	// SlimClaimIndex leaves the INCLUDE of the claim index out: less log, one
+	// key lookup an event.
+	SlimClaimIndex bool
+}
+
+func (o Options) withDefaults() Options {
+	o.Schema = cmp.Or(o.Schema, "dbo")
+	o.Table = cmp.Or(o.Table, "outbox_event")
+	o.ClaimIndex = cmp.Or(o.ClaimIndex, "IX_outbox_claim")
+	o.RetryIndex = cmp.Or(o.RetryIndex, "IX_outbox_retry")
+	o.EventType = cmp.Or(o.EventType, "VARCHAR(100)")
+	o.Payload = cmp.Or(o.Payload, "VARCHAR(2000)")
+	o.Collation = cmp.Or(o.Collation, "Latin1_General_100_BIN2_UTF8")
+	return o
+}
+
+var (
+	eventTypes = regexp.MustCompile(`^(?:N?VARCHAR\([1-9][0-9]{0,3}\)|SMALLINT|INT|BIGINT)$`)
+	payloads   = regexp.MustCompile(`^N?VARCHAR\((?:[1-9][0-9]{0,3}|MAX)\)$`)
+	collations = regexp.MustCompile(`^[A-Za-z][A-Za-z0-9_]*$`)
+)
+
+// Validate names the option that cannot be.
+func (o Options) Validate() error {
+	o = o.withDefaults()
+	switch {
+	case !eventTypes.MatchString(o.EventType):
+		return fmt.Errorf("EventType is %q, must be VARCHAR(n), NVARCHAR(n), SMALLINT, INT or BIGINT", o.EventType)
+	case !payloads.MatchString(o.Payload):
+		return fmt.Errorf("Payload is %q, must be VARCHAR(n), NVARCHAR(n), VARCHAR(MAX) or NVARCHAR(MAX)", o.Payload)
+	case !collations.MatchString(o.Collation):
+		return fmt.Errorf("Collation is %q, which is no name of one", o.Collation)
+	}
+	for field, name := range map[string]string{"Schema": o.Schema, "Table": o.Table, "ClaimIndex": o.ClaimIndex, "RetryIndex": o.RetryIndex} {
+		if !utf8.ValidString(name) || strings.ContainsRune(name, 0) {
+			return fmt.Errorf("%s is %q, which is no identifier", field, name)
+		}
+	}
+	return nil
+}
+
+// marked is a type, a collation or a clause that the files mark by a comment in
+// front of it.
+var marked = regexp.MustCompile(`/\*(\w+)\*/ (N?VARCHAR\(\w+\)|INCLUDE \([^)]*\)|\w+)`)
+
+func (o Options) render(script string) (string, error) {
+	if err := o.Validate(); err != nil {
+		return "", fmt.Errorf("render the script: %w", err)
+	}
+	o = o.withDefaults()
+	var unknown error
+	script = marked.ReplaceAllStringFunc(script, func(m string) string {
+		parts := marked.FindStringSubmatch(m)
+		with, err := o.mark(parts[1], parts[2])
+		unknown = errors.Join(unknown, err)
+		return "/*" + parts[1] + "*/ " + with
+	})
+	script, err := o.rename(script)
+	if err = errors.Join(unknown, err); err != nil {
+		return "", fmt.Errorf("render the script: %w", err)
+	}
+	return script, nil
+}
+
+// mark says what stands behind a marker.
+func (o Options) mark(name, was string) (string, error) {
+	unicode := strings.HasPrefix(o.Payload, "N")
+	switch name {
+	case "event_type":
+		return o.EventType, nil
+	case "receipt_event_type":
+		// For people who look at the receipts; integers are written as text.
+		if strings.HasPrefix(o.EventType, "N") {
+			return "NVARCHAR(100)", nil
+		}
+		return was, nil
+	case "payload":
+		return o.Payload, nil
+	case "headers":
+		if unicode {
+			return "N" + was, nil
+		}
+		return was, nil
+	case "collation":
+		return o.Collation, nil
+	case "include":
+		if o.SlimClaimIndex {
+			return "", nil
+		}
+		return was, nil
+	}
+	return "", fmt.Errorf("the marker /*%s*/ is not known", name)
+}
+
+// rename replaces the bracketed identifiers, in the text and inside its string
+// literals, and the literals that are an index name. Comments stay.
+func (o Options) rename(script string) (string, error) {
+	var b strings.Builder
+	for len(script) > 0 {
+		switch {
+		case strings.HasPrefix(script, "--"):
+			n := strings.IndexByte(script, '\n')
+			if n < 0 {
+				n = len(script)
+			}
+			b.WriteString(script[:n])
+			script = script[n:]
+		case strings.HasPrefix(script, "/*"):
+			n := strings.Index(script, "*/") + 2
+			if n < 2 {
+				return "", errors.New("a comment does not end")
+			}
+			b.WriteString(script[:n])
+			script = script[n:]
+		case script[0] == '\'':
+			n := strings.IndexByte(script[1:], '\'') + 2 // no file holds a doubled quote
+			if n < 2 {
+				return "", errors.New("a string does not end")
+			}
+			inner, err := o.literal(script[1 : n-1])
+			if err != nil {
+				return "", err
+			}
+			b.WriteString("'" + strings.ReplaceAll(inner, "'", "''") + "'")
+			script = script[n:]
+		case script[0] == '[':
+			n := strings.IndexByte(script, ']') + 1
+			if n < 1 {
+				return "", errors.New("an identifier does not end")
+			}
+			name, err := o.identifier(script[1 : n-1])
+			if err != nil {
+				return "", err
+			}
+			b.WriteString(name)
+			script = script[n:]
+		default:
+			b.WriteByte(script[0])
+			script = script[1:]
+		}
+	}
+	return b.String(), nil
+}
+
+var bracketed = regexp.MustCompile(`\[(\w+)\]`)
+
+func (o Options) literal(s string) (string, error) {
+	switch s {
+	case "IX_outbox_claim":
+		return o.ClaimIndex, nil
+	case "IX_outbox_retry":
+		return o.RetryIndex, nil
+	}
+	var failed error
+	s = bracketed.ReplaceAllStringFunc(s, func(m string) string {
+		name, err := o.identifier(m[1 : len(m)-1])
+		failed = errors.Join(failed, err)
+		return name
+	})
+	return s, failed
+}
+
+// longestIdentifier is a sysname in characters (sql-docs,
+// database-identifiers.md).
+const longestIdentifier = 128
+
+// identifier renames and quotes one identifier of the files.
+func (o Options) identifier(name string) (string, error) {
+	const table = "outbox_event"
+	switch {
+	case name == "dbo":
+		name = o.Schema
+	case name == "IX_outbox_claim":
+		name = o.ClaimIndex
+	case name == "IX_outbox_retry":
+		name = o.RetryIndex
+	case name == "key": // OPENJSON's column
+	case strings.Contains(name, table):
+		name = strings.Replace(name, table, o.Table, 1)
+	default:
+		return "", fmt.Errorf("the identifier [%s] is not known", name)
+	}
+	if utf8.RuneCountInString(name) > longestIdentifier {
+		return "", fmt.Errorf("the name %q is longer than the %d characters of an identifier", name, longestIdentifier)
+	}
+	return mssql.TSQLQuoter{}.ID(name), nil
+}
