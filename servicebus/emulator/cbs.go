@@ -1,0 +1,53 @@
+package emulator
+
+import (
+	"net/http"
+
+	"azsqloutbox/servicebus/emulator/internal/broker"
+)
+
+// cbsNode takes tokens (claims-based security).
+// https://docs.oasis-open.org/amqp/amqp-cbs/v1.0/amqp-cbs-v1.0.html
+//
+// A token opens the whole connection: that it names one entity, and that it
+// allows sending, listening or both, is not modelled.
+type cbsNode struct{}
+
+// Types of tokens.
+const (
+	tokenSAS = "servicebus.windows.net:sastoken"
+	tokenJWT = "jwt"
+)
+
+func (cbsNode) accept(r *receiver, m incoming) {
+	c := r.session.conn
+	serve(r, m, func(q *request) reply {
+		code, text := c.putToken(q)
+		return reply{properties: map[string]any{"status-code": int32(code), "status-description": text}}
+	})
+}
+
+func (c *conn) putToken(q *request) (code int, text string) {
+	if operation := q.text("operation"); operation != "put-token" {
+		return http.StatusNotImplemented, "operation " + operation + " is not modelled on $cbs"
+	}
+	if code := c.server.faults.onPutToken(path(q.text("name"))); code != 0 {
+		return code, "scripted: " + http.StatusText(code)
+	}
+	token, _ := q.body.(string)
+	switch kind := q.text("type"); kind {
+	case tokenSAS:
+		if err := checkSAS(token, c.server.cfg.SharedAccessKey); err != nil {
+			return http.StatusUnauthorized, string(broker.CondNotAllowed) + ": " + err.Error()
+		}
+	case tokenJWT:
+		// Accepted as syntax only: there is no authority here to ask.
+		if token == "" {
+			return http.StatusUnauthorized, "an empty token"
+		}
+	default:
+		return http.StatusBadRequest, "token type " + kind + " is not known"
+	}
+	c.authorized = true
+	return http.StatusAccepted, "Accepted"
+}

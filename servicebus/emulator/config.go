@@ -1,0 +1,195 @@
+package emulator
+
+import (
+	"cmp"
+	"crypto/tls"
+	"fmt"
+	"strings"
+	"time"
+
+	"go.uber.org/zap"
+
+	"azsqloutbox/servicebus/emulator/internal/broker"
+)
+
+// Config is what a server is made of. Only Entities has no default.
+type Config struct {
+	// Addr is where to listen; default 127.0.0.1:0, any free port.
+	Addr string
+	// Tier sets the limits on sizes; default Standard.
+	Tier Tier
+	// Entities are all there is: a name that is not among them is amqp:not-found.
+	Entities []Entity
+	// RoundTrip delays the answer to each send, so that a client waits as it
+	// does for a service that is a network away. Sends overlap: it adds latency
+	// and takes no throughput.
+	RoundTrip time.Duration
+	// TLS, where it is set, makes ConnectionString one for a TLS connection. The
+	// listener still takes plain connections too.
+	TLS *tls.Config
+	// SharedAccessKey is what SAS tokens and SASL PLAIN are checked against;
+	// default SAS_KEY_VALUE, the key of Microsoft's own emulator.
+	SharedAccessKey string
+	// Logger gets connections and refusals at debug level, and a peer's protocol
+	// errors at warn level; default none.
+	Logger *zap.Logger
+}
+
+// Kind is what an entity is.
+type Kind uint8
+
+// The kinds of entities.
+const (
+	Queue Kind = iota
+	Topic
+)
+
+// Entity is a queue or a topic.
+type Entity struct {
+	Name string
+	Kind Kind
+	// Subscriptions of a topic.
+	Subscriptions []Subscription
+	// RequiresSession, LockDuration, MaxDeliveryCount and
+	// DeadLetterOnExpiration are a queue's; on a topic they belong to the
+	// subscriptions.
+	RequiresSession        bool
+	LockDuration           time.Duration // default 1 minute
+	MaxDeliveryCount       int           // default 10
+	DeadLetterOnExpiration bool
+	// DefaultTTL bounds the time to live of every message; default none.
+	DefaultTTL time.Duration
+	// DuplicateDetection drops messages whose id was seen within
+	// DuplicateWindow, default 10 minutes.
+	DuplicateDetection bool
+	DuplicateWindow    time.Duration
+	// Partitioned refuses batches with more than one session id or partition
+	// key. Nothing else of partitioning is modelled.
+	Partitioned bool
+	// MaxMessageBytes is the limit of a single message; default 256 KB on
+	// Standard, 1 MB on Premium, where up to 100 MB are allowed.
+	MaxMessageBytes int64
+	// MaxSizeBytes is the space of the entity, dead letters and subscriptions
+	// included; default 1 GB, the smallest there is.
+	MaxSizeBytes int64
+}
+
+// Subscription is a topic's.
+type Subscription struct {
+	Name string
+	// Rules choose the messages: one match is enough, and without rules all are
+	// taken.
+	Rules                  []Rule
+	RequiresSession        bool
+	LockDuration           time.Duration // default 1 minute
+	MaxDeliveryCount       int           // default 10
+	DefaultTTL             time.Duration
+	DeadLetterOnExpiration bool
+}
+
+// Rule is a correlation filter: all fields that are set must be equal.
+type Rule = broker.Rule
+
+// defaultKey is the well-known key of the container emulator.
+// https://learn.microsoft.com/azure/service-bus-messaging/test-locally-with-service-bus-emulator
+const defaultKey = "SAS_KEY_VALUE"
+
+func (c Config) withDefaults() Config {
+	c.Addr = cmp.Or(c.Addr, "127.0.0.1:0")
+	c.SharedAccessKey = cmp.Or(c.SharedAccessKey, defaultKey)
+	if c.Logger == nil {
+		c.Logger = zap.NewNop()
+	}
+	entities := make([]Entity, len(c.Entities))
+	for i, e := range c.Entities {
+		entities[i] = e.withDefaults(c.Tier)
+	}
+	c.Entities = entities
+	return c
+}
+
+func (e Entity) withDefaults(t Tier) Entity {
+	e.LockDuration = cmp.Or(e.LockDuration, time.Minute)
+	e.MaxDeliveryCount = cmp.Or(e.MaxDeliveryCount, 10)
+	e.MaxMessageBytes = cmp.Or(e.MaxMessageBytes, t.messageLimit())
+	e.MaxSizeBytes = cmp.Or(e.MaxSizeBytes, 1<<30)
+	if e.DuplicateDetection {
+		e.DuplicateWindow = cmp.Or(e.DuplicateWindow, 10*time.Minute)
+	}
+	subscriptions := make([]Subscription, len(e.Subscriptions))
+	for i, s := range e.Subscriptions {
+		s.LockDuration = cmp.Or(s.LockDuration, time.Minute)
+		s.MaxDeliveryCount = cmp.Or(s.MaxDeliveryCount, 10)
+		s.DefaultTTL = cmp.Or(s.DefaultTTL, e.DefaultTTL)
+		subscriptions[i] = s
+	}
+	e.Subscriptions = subscriptions
+	return e
+}
+
+// validate names the first field that cannot be.
+func (c Config) validate() error {
+	if c.Tier > Premium {
+		return fmt.Errorf("Tier: %d is neither Standard nor Premium", c.Tier)
+	}
+	if len(c.Entities) == 0 {
+		return fmt.Errorf("Entities: none; entities are not created on demand")
+	}
+	if c.RoundTrip < 0 {
+		return fmt.Errorf("RoundTrip: %s is negative", c.RoundTrip)
+	}
+	names := map[string]bool{}
+	for i, e := range c.Entities {
+		if err := e.validate(c.Tier); err != nil {
+			return fmt.Errorf("Entities[%d] %q: %w", i, e.Name, err)
+		}
+		name := strings.ToLower(e.Name)
+		if names[name] {
+			return fmt.Errorf("Entities[%d] %q: Name: there are two of it", i, e.Name)
+		}
+		names[name] = true
+	}
+	return nil
+}
+
+func (e Entity) validate(t Tier) error {
+	most := t.messageLimit()
+	if t == Premium {
+		most = premiumMaxMessageBytes
+	}
+	topic := e.Kind == Topic
+	switch {
+	case e.Kind > Topic:
+		return fmt.Errorf("Kind: %d is neither Queue nor Topic", e.Kind)
+	case e.Name == "" || strings.ContainsAny(e.Name, "$?#@*\\"):
+		return fmt.Errorf("Name: must not be empty or hold any of $?#@*\\")
+	case e.LockDuration < 0 || e.DefaultTTL < 0 || e.DuplicateWindow < 0:
+		return fmt.Errorf("LockDuration, DefaultTTL, DuplicateWindow: must not be negative")
+	case e.MaxDeliveryCount < 0:
+		return fmt.Errorf("MaxDeliveryCount: must not be negative")
+	case e.MaxMessageBytes < 0 || e.MaxMessageBytes > most:
+		return fmt.Errorf("MaxMessageBytes: %d is not between 1 and the %d of tier %s", e.MaxMessageBytes, most, t)
+	case e.MaxSizeBytes < 0:
+		return fmt.Errorf("MaxSizeBytes: must not be negative")
+	case !topic && len(e.Subscriptions) > 0:
+		return fmt.Errorf("Subscriptions: only a topic has them")
+	case topic && e.RequiresSession:
+		return fmt.Errorf("RequiresSession: a topic has no sessions, its subscriptions do")
+	case !e.DuplicateDetection && e.DuplicateWindow > 0:
+		return fmt.Errorf("DuplicateWindow: set without DuplicateDetection")
+	}
+	names := map[string]bool{}
+	for i, s := range e.Subscriptions {
+		name := strings.ToLower(s.Name)
+		switch {
+		case s.Name == "" || strings.ContainsAny(s.Name, "/$?#@*\\"):
+			return fmt.Errorf("Subscriptions[%d]: Name: must not be empty or hold any of /$?#@*\\", i)
+		case names[name]:
+			return fmt.Errorf("Subscriptions[%d]: Name: there are two of %q", i, s.Name)
+		case s.LockDuration < 0 || s.DefaultTTL < 0 || s.MaxDeliveryCount < 0:
+			return fmt.Errorf("Subscriptions[%d] %q: durations and counts must not be negative", i, s.Name)
+		}
+		names[name] = true
+	}
+	return nil
+}

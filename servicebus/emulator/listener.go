@@ -1,0 +1,118 @@
+package emulator
+
+import (
+	"bufio"
+	"crypto/tls"
+	"net"
+	"time"
+
+	"go.uber.org/zap"
+)
+
+// accept takes connections until the listener is closed.
+func (s *Server) accept() {
+	defer s.running.Done()
+	for {
+		n, err := s.listener.Accept()
+		if err != nil {
+			return
+		}
+		if !s.track(n) {
+			_ = n.Close()
+			continue
+		}
+		go s.greet(n)
+	}
+}
+
+// greet finds out what a connection speaks by its first byte: TLS, HTTP for a
+// WebSocket, or AMQP. So one port serves all, as port 443 of the service does
+// not, but a test then needs to know of one address only.
+func (s *Server) greet(n net.Conn) {
+	defer s.untrack(n)
+	p := &peeked{Conn: n, in: bufio.NewReaderSize(n, 512)}
+	switch p.first() {
+	case tlsHandshake:
+		if s.cfg.TLS == nil {
+			s.cfg.Logger.Debug("a TLS connection, but no certificate is configured")
+			_ = n.Close()
+			return
+		}
+		inner := tls.Server(p, s.cfg.TLS)
+		p = &peeked{Conn: inner, in: bufio.NewReaderSize(inner, 512)}
+		if p.first() == httpGet {
+			s.webSocket(p)
+			return
+		}
+	case httpGet:
+		s.webSocket(p)
+		return
+	}
+	s.serve(p)
+}
+
+// serve speaks AMQP on a connection until it ends.
+func (s *Server) serve(n net.Conn) {
+	s.stats.connections.Add(1)
+	s.stats.connectionsTotal.Add(1)
+	defer s.stats.connections.Add(-1)
+	newConn(s, n).serve()
+}
+
+const (
+	tlsHandshake = 0x16 // the record type that every TLS connection begins with
+	httpGet      = 'G'
+	// greetTimeout is how long a client may take to say anything.
+	greetTimeout = 30 * time.Second
+)
+
+// peeked is a connection whose first bytes were looked at.
+type peeked struct {
+	net.Conn
+	in *bufio.Reader
+}
+
+// first waits for the first byte, 0 if there is none.
+func (p *peeked) first() byte {
+	_ = p.SetReadDeadline(time.Now().Add(greetTimeout))
+	defer func() { _ = p.SetReadDeadline(time.Time{}) }()
+	b, err := p.in.Peek(1)
+	if err != nil {
+		return 0
+	}
+	return b[0]
+}
+
+func (p *peeked) Read(b []byte) (int, error) { return p.in.Read(b) }
+
+// track remembers a connection so that Close ends it; it says no once the
+// server is closed.
+func (s *Server) track(n net.Conn) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.closed {
+		return false
+	}
+	s.conns[n] = struct{}{}
+	s.running.Add(1)
+	return true
+}
+
+func (s *Server) untrack(n net.Conn) {
+	_ = n.Close()
+	s.mu.Lock()
+	delete(s.conns, n)
+	s.mu.Unlock()
+	s.running.Done()
+}
+
+// KillConnections cuts all connections without a word, as a network does that
+// fails. New ones are welcome.
+func (s *Server) KillConnections() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.cfg.Logger.Debug("killing all connections", zap.Int("connections", len(s.conns)))
+	for n := range s.conns {
+		_ = n.Close()
+	}
+}
