@@ -130,22 +130,22 @@ func (e Entity) withDefaults(t Tier) Entity {
 // validate names the first field that cannot be.
 func (c Config) validate() error {
 	if c.Tier > Premium {
-		return fmt.Errorf("Tier: %d is neither Standard nor Premium", c.Tier)
+		return invalid("Tier", "%d is neither Standard nor Premium", c.Tier)
 	}
 	if len(c.Entities) == 0 {
-		return fmt.Errorf("Entities: none; entities are not created on demand")
+		return invalid("Entities", "none; entities are not created on demand")
 	}
 	if c.RoundTrip < 0 {
-		return fmt.Errorf("RoundTrip: %s is negative", c.RoundTrip)
+		return invalid("RoundTrip", "%s is negative", c.RoundTrip)
 	}
 	names := map[string]bool{}
-	for i, e := range c.Entities {
+	for _, e := range c.Entities {
 		if err := e.validate(c.Tier); err != nil {
-			return fmt.Errorf("Entities[%d] %q: %w", i, e.Name, err)
+			return fmt.Errorf("entity %q: %w", e.Name, err)
 		}
 		name := strings.ToLower(e.Name)
 		if names[name] {
-			return fmt.Errorf("Entities[%d] %q: Name: there are two of it", i, e.Name)
+			return invalid("Entities.Name", "there are two of %q", e.Name)
 		}
 		names[name] = true
 	}
@@ -160,36 +160,40 @@ func (e Entity) validate(t Tier) error {
 	topic := e.Kind == Topic
 	switch {
 	case e.Kind > Topic:
-		return fmt.Errorf("Kind: %d is neither Queue nor Topic", e.Kind)
+		return invalid("Kind", "%d is neither Queue nor Topic", e.Kind)
 	case e.Name == "" || strings.ContainsAny(e.Name, "$?#@*\\"):
-		return fmt.Errorf("Name: must not be empty or hold any of $?#@*\\")
+		return invalid("Name", "must not be empty or hold any of $?#@*\\")
 	case e.LockDuration < 0 || e.DefaultTTL < 0 || e.DuplicateWindow < 0:
-		return fmt.Errorf("LockDuration, DefaultTTL, DuplicateWindow: must not be negative")
+		return invalid("LockDuration, DefaultTTL, DuplicateWindow", "must not be negative")
 	case e.MaxDeliveryCount < 0:
-		return fmt.Errorf("MaxDeliveryCount: must not be negative")
+		return invalid("MaxDeliveryCount", "must not be negative")
 	case e.MaxMessageBytes < 0 || e.MaxMessageBytes > most:
-		return fmt.Errorf("MaxMessageBytes: %d is not between 1 and the %d of tier %s", e.MaxMessageBytes, most, t)
+		return invalid("MaxMessageBytes", "%d is not between 1 and the %d of tier %s", e.MaxMessageBytes, most, t)
 	case e.MaxSizeBytes < 0:
-		return fmt.Errorf("MaxSizeBytes: must not be negative")
+		return invalid("MaxSizeBytes", "must not be negative")
 	case !topic && len(e.Subscriptions) > 0:
-		return fmt.Errorf("Subscriptions: only a topic has them")
+		return invalid("Subscriptions", "only a topic has them")
 	case topic && e.RequiresSession:
-		return fmt.Errorf("RequiresSession: a topic has no sessions, its subscriptions do")
+		return invalid("RequiresSession", "a topic has no sessions, its subscriptions do")
 	case !e.DuplicateDetection && e.DuplicateWindow > 0:
-		return fmt.Errorf("DuplicateWindow: set without DuplicateDetection")
+		return invalid("DuplicateWindow", "set without DuplicateDetection")
 	}
 	names := map[string]bool{}
-	for i, s := range e.Subscriptions {
+	for _, s := range e.Subscriptions {
 		name := strings.ToLower(s.Name)
 		switch {
 		case s.Name == "" || strings.ContainsAny(s.Name, "/$?#@*\\"):
-			return fmt.Errorf("Subscriptions[%d]: Name: must not be empty or hold any of /$?#@*\\", i)
+			return invalid("Subscriptions.Name", "must not be empty or hold any of /$?#@*\\")
 		case names[name]:
-			return fmt.Errorf("Subscriptions[%d]: Name: there are two of %q", i, s.Name)
+			return invalid("Subscriptions.Name", "there are two of %q", s.Name)
 		case s.LockDuration < 0 || s.DefaultTTL < 0 || s.MaxDeliveryCount < 0:
-			return fmt.Errorf("Subscriptions[%d] %q: durations and counts must not be negative", i, s.Name)
+			return invalid("Subscriptions", "durations and counts of %q must not be negative", s.Name)
 		}
 		names[name] = true
 	}
 	return nil
+}
+
+func invalid(field, format string, args ...any) error {
+	return fmt.Errorf("%s: %s", field, fmt.Sprintf(format, args...))
 }

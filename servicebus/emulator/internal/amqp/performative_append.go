@@ -25,7 +25,7 @@ func (a *Attach) append(b []byte) []byte {
 		b = AppendUbyte(AppendUbyte(b, a.SenderSettle), a.ReceiverSettle)
 		b = a.Target.append(a.Source.append(b))
 		b = AppendNull(AppendNull(b)) // unsettled, incomplete-unsettled
-		if a.Role == RoleSender {
+		if !a.Role {                  // the sender's end
 			b = AppendUint(b, a.InitialDeliveryCount)
 		} else {
 			b = AppendNull(b)
