@@ -120,9 +120,6 @@ func (c *conn) open() error {
 	}
 	c.m.limit = maxPreloginBytes
 	c.m.begin(first)
-	if c.m.kind != packetPrelogin {
-		return fmt.Errorf("%w: the first packet has type %d", errMalformed, c.m.kind)
-	}
 	offer, err := decodePrelogin(&c.m)
 	if err != nil {
 		return err
@@ -161,8 +158,12 @@ func (c *conn) firstPacket() (packet, error) {
 	if _, err := io.ReadFull(c.raw, kind[:]); err != nil {
 		return packet{}, err
 	}
-	if kind[0] == tlsHandshake {
+	switch packetType(kind[0]) {
+	case packetPrelogin:
+	case tlsHandshake:
 		return packet{}, errStrict
+	default:
+		return packet{}, fmt.Errorf("%w: the first packet has type %d", errMalformed, kind[0])
 	}
 	p, _, err := readPacket(io.MultiReader(bytes.NewReader(kind[:]), c.raw), nil)
 	return p, err

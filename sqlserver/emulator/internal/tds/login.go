@@ -196,17 +196,6 @@ func (l *login7) refusal() *Error {
 // their dialect by it.
 const programName = "Microsoft SQL Server"
 
-// DefaultCollation is that of a database that asks for none:
-// SQL_Latin1_General_CP1_CI_AS, which is the default of Azure SQL Database.
-var DefaultCollation = &sqltype.Collation{
-	Name:            "SQL_Latin1_General_CP1_CI_AS",
-	LCID:            lcidEnglish,
-	Flags:           0x0d, // ignore case, kana and width
-	SortID:          52,
-	CodePage:        1252,
-	AccentSensitive: true,
-}
-
 // appendLoginAnswer appends what SQL Server answers to a login that it
 // accepts, in its order.
 func appendLoginAnswer(b []byte, l *login7, database, server string, packetSize int) []byte {
@@ -215,7 +204,7 @@ func appendLoginAnswer(b []byte, l *login7, database, server string, packetSize 
 		Number: 5701, State: 2,
 		Message: "Changed database context to '" + database + "'.",
 	}, server)
-	b = appendEnvCollation(b, DefaultCollation)
+	b = appendEnvCollation(b, sqltype.DefaultCollation)
 	b = appendEnvText(b, envLanguage, "us_english", "")
 	b = appendMessage(b, tokenInfo, &Error{
 		Number: 5703, State: 1,

@@ -24,6 +24,8 @@ const (
 	// 2,100 parameters of a procedure), with room for the statement and the
 	// declarations of sp_executesql in front of them.
 	maxParams = 2100 + 2
+	// maxCalls of one message is our own bound.
+	maxCalls = 1000
 )
 
 // rpc is one call of an RPC message.
@@ -56,6 +58,10 @@ func decodeRPC(m *message) []rpc {
 		calls = append(calls, call)
 		if !next {
 			return calls
+		}
+		if len(calls) == maxCalls {
+			m.malformed("more than %d calls in one message", maxCalls)
+			return nil
 		}
 	}
 }

@@ -64,7 +64,8 @@ func utf16LE(b []byte, r rune) []byte {
 	return append(b, byte(high), byte(high>>8), byte(low), byte(low>>8))
 }
 
-// codePage is an encoding of char and varchar.
+// codePage is an encoding of char and varchar. Package sqltype knows the
+// collations of Latin1_General only, so these two are all there are.
 type codePage struct {
 	utf8  bool
 	chars *charmap.Charmap
@@ -73,33 +74,21 @@ type codePage struct {
 var (
 	utf8Page    = &codePage{utf8: true}
 	windows1252 = &codePage{chars: charmap.Windows1252}
-	// codePages are those of SQL Server's single-byte collations.
-	codePages = map[int]*codePage{
-		874:  {chars: charmap.Windows874},
-		1250: {chars: charmap.Windows1250},
-		1251: {chars: charmap.Windows1251},
-		1252: windows1252,
-		1253: {chars: charmap.Windows1253},
-		1254: {chars: charmap.Windows1254},
-		1255: {chars: charmap.Windows1255},
-		1256: {chars: charmap.Windows1256},
-		1257: {chars: charmap.Windows1257},
-		1258: {chars: charmap.Windows1258},
-	}
 )
 
 // pageOf is the encoding of a collation's varchar; nil where it is not
-// modelled. No collation means the server's default, 1252.
+// modelled. No collation means the database's default.
 func pageOf(c *sqltype.Collation) *codePage {
+	if c == nil {
+		c = sqltype.DefaultCollation
+	}
 	switch {
-	case c == nil:
-		return windows1252
 	case c.UTF8:
 		return utf8Page
-	case c.CodePage == 0:
+	case c.CodePage == 1252:
 		return windows1252
 	}
-	return codePages[c.CodePage]
+	return nil
 }
 
 // append appends s in the code page; what the page lacks becomes '?', though

@@ -17,6 +17,9 @@ const (
 	tvpDefault = 0x0200
 	// maxColumns is the limit of a table (maximum-capacity-specifications).
 	maxColumns = 1024
+	// maxTableCells bounds what a table-valued parameter takes in memory: on the
+	// wire a NULL is one byte and a default nothing.
+	maxTableCells = 4 << 20
 )
 
 // table reads a table-valued parameter (MS-TDS 2.2.5.5.5), its type id having
@@ -58,6 +61,10 @@ func (m *message) table() *Table {
 		case tvpRow:
 			if n == 0 {
 				m.malformed("a row in a table type without columns")
+				return nil
+			}
+			if len(t.Rows)*n > maxTableCells {
+				m.malformed("a table-valued parameter of more than %d values", maxTableCells)
 				return nil
 			}
 			row := make([]sqltype.Value, n)

@@ -64,7 +64,7 @@ func appendVariant(b []byte, v *sqltype.Value) ([]byte, error) {
 		b = append(append(b, idBigVarBinary, 2, 0x40, 0x1f), v.S...) // 8000
 	case sqltype.Char, sqltype.VarChar, sqltype.NChar, sqltype.NVarChar:
 		// As nvarchar: a Value does not know its collation.
-		b = appendCollation(append(b, idNVarChar, 7), DefaultCollation)
+		b = appendCollation(append(b, idNVarChar, 7), sqltype.DefaultCollation)
 		b = appendUTF16(append(b, 0x40, 0x1f), v.S)
 	default:
 		err = fmt.Errorf("a sql_variant of kind %d", v.Kind)

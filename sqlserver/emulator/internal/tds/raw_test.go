@@ -1,0 +1,389 @@
+package tds
+
+import (
+	"bytes"
+	"context"
+	"encoding/binary"
+	"errors"
+	"net"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"azsqloutbox/sqlserver/emulator/internal/sqltype"
+)
+
+func TestUTF8SupportIsAcknowledgedAndUsed(t *testing.T) {
+	utf8 := collationNamed(t, "Latin1_General_100_BIN2_UTF8")
+	backend := &fakeBackend{handlers: map[string]handler{
+		"text": func(_ context.Context, _ call, w ResultWriter) error {
+			if err := w.Columns([]Column{{Name: "v", Type: sqltype.Type{Kind: sqltype.VarChar, Length: 10, Collation: utf8}}}); err != nil {
+				return err
+			}
+			if err := w.Row([]sqltype.Value{{Kind: sqltype.VarChar, S: "世"}}); err != nil {
+				return err
+			}
+			return w.Done(1, true)
+		},
+	}}
+	addr, _ := start(t, Config{Backend: backend})
+	collation := appendCollation(nil, utf8)
+	tests := []struct {
+		name     string
+		features []byte
+		ack      []byte
+		column   []byte // id, size
+		row      []byte
+	}{
+		{
+			"asked for",
+			[]byte{featureUTF8, 1, 0, 0, 0, 1, featureEnd},
+			[]byte{tokenFeatureAck, featureUTF8, 1, 0, 0, 0, 1, featureEnd},
+			[]byte{idBigVarChar, 10, 0},
+			append([]byte{tokenRow, 3, 0}, "世"...),
+		},
+		{
+			"other features only",
+			[]byte{0x01, 0, 0, 0, 0, featureEnd},
+			[]byte{tokenFeatureAck, featureEnd},
+			[]byte{idNVarChar, 20, 0},
+			[]byte{tokenRow, 2, 0, 0x16, 0x4e},
+		},
+		{
+			"no features", nil, nil,
+			[]byte{idNVarChar, 20, 0},
+			[]byte{tokenRow, 2, 0, 0x16, 0x4e},
+		},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			c, answer := login(t, addr, tt.features)
+			acked := bytes.Contains(answer, []byte{tokenFeatureAck, featureEnd}) || bytes.Contains(answer, []byte{tokenFeatureAck, featureUTF8})
+			if acked != (tt.ack != nil) || !bytes.Contains(answer, tt.ack) {
+				t.Errorf("the answer to the login is % x, want % x in it", answer, tt.ack)
+			}
+			c.send(packetBatch, statusEndOfMessage, batchBytes("text"))
+			reply := c.receive()
+			if want := append(bytes.Clone(tt.column), collation...); !bytes.Contains(reply, want) {
+				t.Errorf("no column % x in % x", want, reply)
+			}
+			if !bytes.Contains(reply, tt.row) {
+				t.Errorf("no row % x in % x", tt.row, reply)
+			}
+		})
+	}
+}
+
+func TestSeveralCallsInOneMessage(t *testing.T) {
+	backend := &fakeBackend{handlers: map[string]handler{"a": echo, "b": echo}}
+	addr, _ := start(t, Config{Backend: backend})
+	c, _ := login(t, addr, nil)
+	text := func(name, s string) []byte {
+		b := appendShortText(nil, name)
+		b = append(b, 0, idNVarChar, 0x40, 0x1f, 0, 0, 0, 0, 0)
+		u := appendUTF16(nil, s)
+		return append(appendUint16(b, len(u)), u...)
+	}
+	body := headers(0)
+	body = append(body, 0xff, 0xff, 10, 0, 0, 0) // sp_executesql by its number
+	body = append(append(body, text("", "a")...), text("@params", "@p int")...)
+	body = append(appendShortText(body, "@p"), 0, idIntN, 4, 4, 42, 0, 0, 0)
+	body = append(body, rpcNext)
+	body = append(appendText(body, "b"), 0, 0)
+	body = append(appendShortText(body, "@q"), paramDefault|paramOutput, idBitN, 1, 0)
+	c.send(packetRPC, statusEndOfMessage, body)
+	reply := c.receive()
+	token, status := lastDone(t, reply)
+	if token != tokenDoneProc || status != 0 {
+		t.Errorf("ends with token %x, status %x", token, status)
+	}
+	first := appendDone(nil, done{token: tokenDoneProc, status: doneMore})
+	if n := bytes.Count(reply, first); n != 1 {
+		t.Errorf("%d calls before the last one ended, want 1: % x", n, reply)
+	}
+	backend.seen(func(b *fakeBackend) {
+		if len(b.calls) != 2 {
+			t.Fatalf("%d calls", len(b.calls))
+		}
+		want := []Param{{Name: "@p", Type: sqltype.Type{Kind: sqltype.Int}, Value: sqltype.Value{Kind: sqltype.Int, N: 42}}}
+		if diff := cmp.Diff(want, b.calls[0].params); diff != "" {
+			t.Errorf("first call (-want +got):\n%s", diff)
+		}
+		want = []Param{{Name: "@q", Type: sqltype.Type{Kind: sqltype.Bit}, Default: true, Output: true}}
+		if diff := cmp.Diff(want, b.calls[1].params); diff != "" {
+			t.Errorf("second call (-want +got):\n%s", diff)
+		}
+	})
+}
+
+func wantAttention(t *testing.T, c *rawClient, when string) {
+	t.Helper()
+	if _, status := lastDone(t, c.receive()); status&doneAttention == 0 {
+		t.Errorf("%s: DONE with status %x, want an acknowledged attention", when, status)
+	}
+}
+
+func TestAttentionAtAnyTime(t *testing.T) {
+	columns := []Column{{Name: "id", Type: sqltype.Type{Kind: sqltype.Int}}}
+	bulkStarted := make(chan struct{}, 1)
+	bulkEnded := make(chan error, 1)
+	backend := &fakeBackend{handlers: map[string]handler{
+		"nothing":     func(context.Context, call, ResultWriter) error { return nil },
+		"INSERT BULK": func(_ context.Context, _ call, w ResultWriter) error { return w.ExpectBulk(columns) },
+	}}
+	addr, _ := start(t, Config{Backend: bulkWatcher{backend, bulkStarted, bulkEnded}})
+	c, _ := login(t, addr, nil)
+
+	for range 10 { // more often than there are packet buffers
+		c.send(packetAttention, statusEndOfMessage, nil)
+		wantAttention(t, c, "between requests")
+	}
+
+	c.send(packetBatch, 0, batchBytes("not"))
+	c.send(packetAttention, statusEndOfMessage, nil)
+	wantAttention(t, c, "in the middle of a message")
+
+	c.send(packetBatch, 0, batchBytes("not"))
+	c.send(packetBatch, statusEndOfMessage|statusIgnore, nil)
+	if _, status := lastDone(t, c.receive()); status != doneError {
+		t.Errorf("a withdrawn message ends with status %x", status)
+	}
+
+	c.send(packetBatch, statusEndOfMessage, batchBytes("INSERT BULK"))
+	c.receive()
+	rows := []byte{tokenColMetadata, 1, 0, 0, 0, 0, 0, 0, 0, idIntN, 4}
+	rows = append(appendShortText(rows, "id"), tokenRow, 4, 1, 0, 0, 0)
+	c.send(packetBulk, 0, rows)
+	<-bulkStarted
+	c.send(packetAttention, statusEndOfMessage, nil)
+	wantAttention(t, c, "under a bulk load")
+	if err := <-bulkEnded; !errors.Is(err, errAttention) {
+		t.Errorf("the bulk load ended with %v", err)
+	}
+
+	c.send(packetBatch, statusEndOfMessage, batchBytes("nothing"))
+	if _, status := lastDone(t, c.receive()); status != 0 {
+		t.Errorf("a batch afterwards ends with status %x", status)
+	}
+}
+
+// bulkWatcher tells when the first row of a bulk load has arrived.
+type bulkWatcher struct {
+	*fakeBackend
+	started chan<- struct{}
+	ended   chan<- error
+}
+
+func (b bulkWatcher) Login(ctx context.Context, l Login) (Session, error) {
+	s, err := b.fakeBackend.Login(ctx, l)
+	return bulkWatcherSession{s, b}, err
+}
+
+type bulkWatcherSession struct {
+	Session
+	b bulkWatcher
+}
+
+func (s bulkWatcherSession) Bulk(_ context.Context, _ []Column, next func() ([]sqltype.Value, bool, error), _ ResultWriter) error {
+	_, _, err := next()
+	s.b.started <- struct{}{}
+	for ok := err == nil; ok; {
+		_, ok, err = next()
+	}
+	s.b.ended <- err
+	return err
+}
+
+func TestTransactionRequests(t *testing.T) {
+	backend := &fakeBackend{handlers: map[string]handler{
+		"SAVE TRANSACTION [a]]b]": func(context.Context, call, ResultWriter) error { return nil },
+		"inside":                  func(context.Context, call, ResultWriter) error { return nil },
+	}}
+	addr, _ := start(t, Config{Backend: backend})
+	c, _ := login(t, addr, nil)
+	request := func(kind uint16, transaction uint64, rest ...byte) []byte {
+		c.send(packetTransaction, statusEndOfMessage, append(appendUint16(headers(transaction), int(kind)), rest...))
+		return c.receive()
+	}
+	const id = 0x1122334455667788 + 2
+	if reply := request(transactionBegin, 0, 2, 0); !bytes.Contains(reply, appendEnvTransaction(nil, envBegin, id)) {
+		t.Errorf("begin answers % x", reply)
+	}
+	if _, status := lastDone(t, request(transactionSave, id, appendShortText(nil, "a]b")...)); status != 0 {
+		t.Errorf("a savepoint ends with status %x", status)
+	}
+	both := append(appendEnvTransaction(nil, envCommit, id), appendEnvTransaction(nil, envBegin, id+1)...)
+	if reply := request(transactionCommit, id, 0, transactionThenBegin, 3, 0); !bytes.Contains(reply, both) {
+		t.Errorf("commit and begin answer % x", reply)
+	}
+
+	// A request that means the transaction before.
+	c.send(packetBatch, statusEndOfMessage, appendUTF16(headers(id), "inside"))
+	if reply := c.receive(); !bytes.Contains(reply, binary.LittleEndian.AppendUint32(nil, errorResume)) {
+		t.Errorf("a stale transaction answers % x", reply)
+	}
+	c.send(packetBatch, statusEndOfMessage, appendUTF16(headers(id+1), "inside"))
+	if _, status := lastDone(t, c.receive()); status != 0 {
+		t.Errorf("the right transaction ends with status %x", status)
+	}
+
+	// A reset rolls back, and says so.
+	c.send(packetBatch, statusEndOfMessage|statusReset, appendUTF16(headers(0), "inside"))
+	reply := c.receive()
+	if want := append(appendEnvTransaction(nil, envRollback, id+1), appendEnvReset(nil)...); !bytes.Contains(reply, want) {
+		t.Errorf("a reset answers % x", reply)
+	}
+	if reply := request(0, 0); !bytes.Contains(reply, binary.LittleEndian.AppendUint32(nil, errorNoDTC)) {
+		t.Errorf("a distributed transaction answers % x", reply)
+	}
+}
+
+// TestHostileClients sends what no driver would. The server must close the
+// connection, and go on serving others.
+func TestHostileClients(t *testing.T) {
+	backend := &fakeBackend{handlers: map[string]handler{"echo": echo}}
+	addr, _ := start(t, Config{Backend: backend, MaxRequestBytes: 64 << 10})
+	before := func(send func(c *rawClient)) func(t *testing.T) {
+		return func(t *testing.T) {
+			c := dialRaw(t, addr)
+			send(c)
+			if !c.ended() {
+				t.Error("the connection is still open")
+			}
+		}
+	}
+	after := func(send func(c *rawClient)) func(t *testing.T) {
+		return func(t *testing.T) {
+			c, _ := login(t, addr, nil)
+			send(c)
+			if !c.ended() {
+				t.Error("the connection is still open")
+			}
+		}
+	}
+	t.Run("not TDS", before(func(c *rawClient) { _, _ = c.conn.Write([]byte("GET / HTTP/1.1\r\n\r\n")) }))
+	t.Run("TLS first", before(func(c *rawClient) { _, _ = c.conn.Write([]byte{0x16, 3, 1, 0, 200}) }))
+	t.Run("packet shorter than its header", before(func(c *rawClient) { _, _ = c.conn.Write([]byte{18, 1, 0, 7, 0, 0, 0, 0}) }))
+	t.Run("login without prelogin", before(func(c *rawClient) { c.send(packetLogin, 1, loginBytes("app", "x", nil)) }))
+	t.Run("prelogin option outside", before(func(c *rawClient) { c.send(packetPrelogin, 1, []byte{1, 0xff, 0xff, 0, 1, 0xff}) }))
+	t.Run("endless prelogin", before(func(c *rawClient) {
+		for range 4 {
+			c.send(packetPrelogin, 0, make([]byte, 4000))
+		}
+	}))
+	t.Run("login cut", before(func(c *rawClient) {
+		c.send(packetPrelogin, 1, preloginBytes(encryptNotSupported))
+		c.receive()
+		c.send(packetLogin, 1, loginBytes("app", "x", nil)[:90])
+	}))
+	t.Run("old TDS", before(func(c *rawClient) {
+		c.send(packetPrelogin, 1, preloginBytes(encryptNotSupported))
+		c.receive()
+		b := loginBytes("app", "secret Ä", nil)
+		binary.LittleEndian.PutUint32(b[4:], 0x71000001)
+		c.send(packetLogin, 1, b)
+	}))
+	t.Run("odd batch", after(func(c *rawClient) { c.send(packetBatch, 1, append(headers(0), 'x')) }))
+	t.Run("headers longer than the message", after(func(c *rawClient) { c.send(packetBatch, 1, []byte{0xff, 0xff, 0xff, 0x7f}) }))
+	t.Run("unknown packet type", after(func(c *rawClient) { c.send(99, 1, headers(0)) }))
+	t.Run("bulk load that nobody announced", after(func(c *rawClient) { c.send(packetBulk, 1, []byte{tokenColMetadata, 1, 0}) }))
+	t.Run("packet of another type inside a message", after(func(c *rawClient) {
+		c.send(packetBatch, 0, batchBytes("x"))
+		c.send(packetRPC, 1, batchBytes("x"))
+	}))
+	t.Run("request beyond the limit", after(func(c *rawClient) {
+		c.send(packetBatch, 0, batchBytes("x"))
+		for range 20 {
+			b := make([]byte, headerSize+4000)
+			b[0] = byte(packetBatch)
+			binary.BigEndian.PutUint16(b[2:], uint16(len(b)))
+			if _, err := c.conn.Write(b); err != nil {
+				return // the server has given up already
+			}
+		}
+	}))
+	t.Run("2 GB parameter that does not come", after(func(c *rawClient) {
+		b := append(appendText(headers(0), "echo"), 0, 0)
+		b = append(appendShortText(b, "@p"), 0, idBigVarBinary, 0xff, 0xff)
+		b = append(b, 0xff, 0xff, 0xff, 0x7f, 0, 0, 0, 0, 0xff, 0xff, 0xff, 0x7f)
+		c.send(packetRPC, 1, b)
+	}))
+	t.Run("parameter of an unknown type", after(func(c *rawClient) {
+		b := append(appendText(headers(0), "echo"), 0, 0)
+		c.send(packetRPC, 1, append(appendShortText(b, "@p"), 0, 0xfb))
+	}))
+
+	c, _ := login(t, addr, nil)
+	c.send(packetBatch, 1, batchBytes("echo"))
+	c.receive()
+}
+
+func TestClientThatGoesAwayStopsItsRequest(t *testing.T) {
+	started := make(chan struct{})
+	stopped := make(chan struct{})
+	backend := &fakeBackend{handlers: map[string]handler{
+		"wait": func(ctx context.Context, _ call, _ ResultWriter) error {
+			close(started)
+			<-ctx.Done()
+			close(stopped)
+			return ctx.Err()
+		},
+	}}
+	addr, _ := start(t, Config{Backend: backend})
+	c, _ := login(t, addr, nil)
+	c.send(packetBatch, 1, batchBytes("wait"))
+	<-started
+	_ = c.conn.Close()
+	<-stopped
+}
+
+func TestKillConnections(t *testing.T) {
+	stopped := make(chan struct{})
+	started := make(chan struct{})
+	backend := &fakeBackend{handlers: map[string]handler{
+		"wait": func(ctx context.Context, _ call, _ ResultWriter) error {
+			close(started)
+			<-ctx.Done()
+			close(stopped)
+			return ctx.Err()
+		},
+	}}
+	addr, server := start(t, Config{Backend: backend})
+	c, _ := login(t, addr, nil)
+	c.send(packetBatch, 1, batchBytes("wait"))
+	<-started
+	server.KillConnections()
+	<-stopped
+	if _, err := c.tryReceive(); err == nil {
+		t.Error("an answer came over a connection that was killed")
+	}
+	login(t, addr, nil) // others are welcome
+}
+
+func TestServeSaysWhyItCannotAccept(t *testing.T) {
+	server, err := New(Config{Backend: &fakeBackend{}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	_ = listener.Close()
+	if err := server.Serve(t.Context(), listener); err == nil || !strings.Contains(err.Error(), "accept on") {
+		t.Errorf("got %v", err)
+	}
+}
+
+func TestConfigIsValidated(t *testing.T) {
+	for field, config := range map[string]Config{
+		"Backend":         {},
+		"RoundTrip":       {Backend: &fakeBackend{}, RoundTrip: -1},
+		"MaxRequestBytes": {Backend: &fakeBackend{}, MaxRequestBytes: 100},
+	} {
+		if _, err := New(config); err == nil || !strings.Contains(err.Error(), field) {
+			t.Errorf("%s: got %v", field, err)
+		}
+	}
+}
