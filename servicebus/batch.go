@@ -71,10 +71,16 @@ type parcel struct {
 }
 
 func (p parcel) send(ctx context.Context, s *sender) error {
+	var err error
 	if p.single != nil {
-		return s.link.SendAMQPAnnotatedMessage(ctx, &p.single.amqp, nil)
+		err = s.link.SendAMQPAnnotatedMessage(ctx, &p.single.amqp, nil)
+	} else {
+		err = s.link.SendMessageBatch(ctx, p.batch, nil)
 	}
-	return s.link.SendMessageBatch(ctx, p.batch, nil)
+	if err == nil {
+		s.served.Store(true)
+	}
+	return err
 }
 
 // batch is a parcel being filled.

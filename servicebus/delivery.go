@@ -133,13 +133,14 @@ const maxTries = 8
 // first try that broke the connection.
 func (d *delivery) retried(ctx context.Context, dest *destination, hunting bool, call func(context.Context, *sender) error) *failure {
 	broke, fresh := 0, false
+	var f, before *failure
 	for try := 1; ; try++ {
-		f := d.p.use(ctx, dest, call)
-		if f == nil {
+		before = f
+		if f = d.p.use(ctx, dest, call); f == nil {
 			return nil
 		}
 		if ctx.Err() != nil {
-			return cutOff(ctx, f)
+			return cutOff(ctx, f, before)
 		}
 		if f.stale && !fresh {
 			fresh = true
@@ -163,15 +164,24 @@ func (d *delivery) retried(ctx context.Context, dest *destination, hunting bool,
 }
 
 // cutOff is the failure of a send that ctx ended. What was sent may have
-// arrived all the same.
-func cutOff(ctx context.Context, last *failure) *failure {
+// arrived all the same. before is what the last whole try said, nil where there
+// was none: it tells more than that the time is over.
+func cutOff(ctx context.Context, last, before *failure) *failure {
 	cause := context.Cause(ctx)
-	f := &failure{policy: policy{action: giveBack}, err: fmt.Errorf("not confirmed before the stop: %w", cause)}
-	if !errors.Is(ctx.Err(), context.Canceled) {
-		f.policy = policy{kind: KindTimeout, action: giveBack}
-		f.err = fmt.Errorf("not confirmed in time: %w; the last try: %w", cause, last.err)
+	switch {
+	case errors.Is(ctx.Err(), context.Canceled):
+		return &failure{policy: policy{action: giveBack}, err: fmt.Errorf("not confirmed before the stop: %w", cause)}
+	case before != nil:
+		return &failure{
+			policy: policy{kind: before.kind, action: giveBack}, condition: before.condition,
+			err: fmt.Errorf("not confirmed in time: %w; before that: %w", cause, before.err),
+		}
+	default:
+		return &failure{
+			policy: policy{kind: KindTimeout, action: giveBack},
+			err:    fmt.Errorf("not confirmed in time: %w; the last try: %w", cause, last.err),
+		}
 	}
-	return f
 }
 
 // pause is how long to wait before the next try: short, doubling up to five

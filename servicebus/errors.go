@@ -106,8 +106,8 @@ type failure struct {
 	// can be to blame.
 	opening bool
 	// stale is true when the sender had served before and is dead now: what it
-	// said may be old (go-amqp reports a detach at the next use), so the first
-	// such failure is tried again at once.
+	// said may be old, and meant for another send (go-amqp reports a detach at
+	// the next use), so the first such failure is tried again at once.
 	stale bool
 }
 

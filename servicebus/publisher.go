@@ -23,6 +23,7 @@ type Publisher struct {
 	connections  []*connection
 	turn         atomic.Uint64 // deals sends to connections
 	slots        chan struct{} // one token for every send under way
+	retries      azservicebus.RetryOptions
 	pause        func(kind Kind, try int) time.Duration
 }
 
@@ -42,6 +43,7 @@ func New(cfg Config) (*Publisher, error) {
 		secrets:      redactor(cfg.ConnectionString),
 		destinations: make(map[string]*destination),
 		slots:        make(chan struct{}, cfg.MaxInFlight),
+		retries:      retryOptions,
 		pause:        pause,
 	}
 	for _, entity := range cfg.Routes.Entities() {
@@ -104,7 +106,7 @@ var retryOptions = azservicebus.RetryOptions{
 }
 
 func (p *Publisher) dial() (*azservicebus.Client, error) {
-	options := &azservicebus.ClientOptions{RetryOptions: retryOptions, ApplicationID: "azsqloutbox"}
+	options := &azservicebus.ClientOptions{RetryOptions: p.retries, ApplicationID: "azsqloutbox"}
 	if p.cfg.WebSockets {
 		options.NewWebSocketConn = p.cfg.dialWebSocket
 	}
@@ -140,7 +142,7 @@ func (p *Publisher) use(ctx context.Context, dest *destination, call func(contex
 
 	sendCtx, cancel := context.WithTimeout(ctx, p.cfg.SendTimeout)
 	defer cancel()
-	served := s.opened.Load()
+	served := s.served.Load()
 	err = bounded(sendCtx, hangGrace, func() error {
 		if err := s.open(sendCtx); err != nil {
 			return openError{err}

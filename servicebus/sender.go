@@ -44,8 +44,12 @@ type sender struct {
 	link   *azservicebus.Sender
 	client *azservicebus.Client
 	entity string
+	// attaching is held by the one that attaches the link.
+	attaching chan struct{}
 	// opened is true once the link has been attached, and stays true.
 	opened atomic.Bool
+	// served is true once a send on it was confirmed.
+	served atomic.Bool
 	// limit is the largest batch the link takes, in bytes; 0 until learnt.
 	limit atomic.Uint64
 
@@ -76,7 +80,7 @@ func (c *connection) acquire(entity string) (*sender, error) {
 		if err != nil {
 			return nil, err
 		}
-		s = &sender{link: link, client: c.client, entity: entity}
+		s = &sender{link: link, client: c.client, entity: entity, attaching: make(chan struct{}, 1)}
 		c.senders[entity] = s
 	}
 	s.users++
@@ -149,8 +153,20 @@ func closeClient(client *azservicebus.Client) error {
 	return client.Close(ctx)
 }
 
-// open attaches the link where that has not been done.
+// open attaches the link where that has not been done. One caller does it, the
+// others wait: azservicebus attaches one link for every caller that comes first,
+// and forgets all but the last with the goroutines that renew their tokens
+// (internal/amqpLinks.go, Get, does not look again after taking its lock).
 func (s *sender) open(ctx context.Context) error {
+	if s.opened.Load() {
+		return nil
+	}
+	select {
+	case s.attaching <- struct{}{}:
+		defer func() { <-s.attaching }()
+	case <-ctx.Done():
+		return ctx.Err()
+	}
 	if s.opened.Load() {
 		return nil
 	}
