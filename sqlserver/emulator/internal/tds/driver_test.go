@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"strings"
-	"sync"
 	"testing"
 	"time"
 
@@ -79,53 +78,6 @@ func TestDriverSendsAndReceivesEveryType(t *testing.T) {
 				}
 			})
 		})
-	}
-}
-
-func TestEncryptionModes(t *testing.T) {
-	for _, mode := range []string{"disable", "false", "true"} {
-		t.Run(mode, func(t *testing.T) {
-			backend := &fakeBackend{handlers: map[string]handler{"echo": echo}}
-			addr, _ := start(t, Config{Backend: backend})
-			db := openDB(t, addr, "encrypt="+mode)
-			// Larger than a packet, so that packets follow each other on both sides.
-			text := strings.Repeat("0123456789", 5000)
-			var got string
-			if err := db.QueryRow("echo", text).Scan(&got); err != nil {
-				t.Fatal(err)
-			}
-			if got != text {
-				t.Errorf("got %d bytes back, want %d", len(got), len(text))
-			}
-			want := Login{User: "app", Password: "secret Ä", Database: "orders", App: "tests", ODBC: true, PacketSize: 4096}
-			backend.seen(func(b *fakeBackend) {
-				got := b.logins[0]
-				got.Host = ""
-				if diff := cmp.Diff(want, got); diff != "" {
-					t.Errorf("wrong login (-want +got):\n%s", diff)
-				}
-			})
-		})
-	}
-}
-
-func TestStrictEncryptionIsRefused(t *testing.T) {
-	addr, _ := start(t, Config{Backend: &fakeBackend{}})
-	if err := openDB(t, addr, "encrypt=strict").Ping(); err == nil {
-		t.Error("encrypt=strict connected")
-	}
-}
-
-func TestWrongPassword(t *testing.T) {
-	addr, _ := start(t, Config{Backend: &fakeBackend{}})
-	db, err := sql.Open("sqlserver", "sqlserver://app:wrong@"+addr+"?encrypt=disable")
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer db.Close()
-	var sqlErr mssql.Error
-	if err := db.Ping(); !errors.As(err, &sqlErr) || sqlErr.Number != 18456 {
-		t.Errorf("got %v, want error 18456", err)
 	}
 }
 
@@ -427,37 +379,4 @@ func TestOutputParametersAndProcedures(t *testing.T) {
 	if n != 42 || text != "hello!" || status != 7 {
 		t.Errorf("got %d, %q and status %d", n, text, status)
 	}
-}
-
-func TestTwoHundredConnections(t *testing.T) {
-	backend := &fakeBackend{handlers: map[string]handler{"echo": echo}}
-	addr, server := start(t, Config{Backend: backend})
-	db := openDB(t, addr, "encrypt=disable")
-	var wg sync.WaitGroup
-	all := make(chan struct{})
-	var ready sync.WaitGroup
-	ready.Add(200)
-	for range 200 {
-		wg.Go(func() {
-			c, err := db.Conn(context.Background())
-			ready.Done()
-			if err != nil {
-				t.Error(err)
-				return
-			}
-			defer c.Close()
-			<-all // nobody gives a connection back before all have one
-			var n int64
-			if err := c.QueryRowContext(context.Background(), "echo", 5).Scan(&n); err != nil || n != 5 {
-				t.Errorf("%d, %v", n, err)
-			}
-		})
-	}
-	ready.Wait()
-	if n := server.Connections(); n != 200 {
-		t.Errorf("%d connections are open, want 200", n)
-	}
-	close(all)
-	wg.Wait()
-	server.KillConnections()
 }

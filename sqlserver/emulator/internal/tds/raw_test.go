@@ -5,8 +5,6 @@ import (
 	"context"
 	"encoding/binary"
 	"errors"
-	"net"
-	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -126,11 +124,17 @@ func wantAttention(t *testing.T, c *rawClient, when string) {
 
 func TestAttentionAtAnyTime(t *testing.T) {
 	columns := []Column{{Name: "id", Type: sqltype.Type{Kind: sqltype.Int}}}
+	running := make(chan struct{}, 1)
 	bulkStarted := make(chan struct{}, 1)
 	bulkEnded := make(chan error, 1)
 	backend := &fakeBackend{handlers: map[string]handler{
 		"nothing":     func(context.Context, call, ResultWriter) error { return nil },
 		"INSERT BULK": func(_ context.Context, _ call, w ResultWriter) error { return w.ExpectBulk(columns) },
+		"wait": func(ctx context.Context, _ call, w ResultWriter) error {
+			running <- struct{}{}
+			<-ctx.Done()
+			return w.Done(1, true)
+		},
 	}}
 	addr, _ := start(t, Config{Backend: bulkWatcher{backend, bulkStarted, bulkEnded}})
 	c, _ := login(t, addr, nil)
@@ -139,6 +143,14 @@ func TestAttentionAtAnyTime(t *testing.T) {
 		c.send(packetAttention, statusEndOfMessage, nil)
 		wantAttention(t, c, "between requests")
 	}
+
+	c.send(packetBatch, statusEndOfMessage, batchBytes("wait"))
+	<-running
+	c.send(packetAttention, statusEndOfMessage, nil)
+	if _, status := lastDone(t, c.receive()); status != doneError {
+		t.Errorf("a cancelled request ends with status %x", status)
+	}
+	wantAttention(t, c, "after a cancelled request")
 
 	c.send(packetBatch, 0, batchBytes("not"))
 	c.send(packetAttention, statusEndOfMessage, nil)
@@ -236,154 +248,5 @@ func TestTransactionRequests(t *testing.T) {
 	}
 	if reply := request(0, 0); !bytes.Contains(reply, binary.LittleEndian.AppendUint32(nil, errorNoDTC)) {
 		t.Errorf("a distributed transaction answers % x", reply)
-	}
-}
-
-// TestHostileClients sends what no driver would. The server must close the
-// connection, and go on serving others.
-func TestHostileClients(t *testing.T) {
-	backend := &fakeBackend{handlers: map[string]handler{"echo": echo}}
-	addr, _ := start(t, Config{Backend: backend, MaxRequestBytes: 64 << 10})
-	before := func(send func(c *rawClient)) func(t *testing.T) {
-		return func(t *testing.T) {
-			c := dialRaw(t, addr)
-			send(c)
-			if !c.ended() {
-				t.Error("the connection is still open")
-			}
-		}
-	}
-	after := func(send func(c *rawClient)) func(t *testing.T) {
-		return func(t *testing.T) {
-			c, _ := login(t, addr, nil)
-			send(c)
-			if !c.ended() {
-				t.Error("the connection is still open")
-			}
-		}
-	}
-	t.Run("not TDS", before(func(c *rawClient) { _, _ = c.conn.Write([]byte("GET / HTTP/1.1\r\n\r\n")) }))
-	t.Run("TLS first", before(func(c *rawClient) { _, _ = c.conn.Write([]byte{0x16, 3, 1, 0, 200}) }))
-	t.Run("packet shorter than its header", before(func(c *rawClient) { _, _ = c.conn.Write([]byte{18, 1, 0, 7, 0, 0, 0, 0}) }))
-	t.Run("login without prelogin", before(func(c *rawClient) { c.send(packetLogin, 1, loginBytes("app", "x", nil)) }))
-	t.Run("prelogin option outside", before(func(c *rawClient) { c.send(packetPrelogin, 1, []byte{1, 0xff, 0xff, 0, 1, 0xff}) }))
-	t.Run("endless prelogin", before(func(c *rawClient) {
-		for range 4 {
-			c.send(packetPrelogin, 0, make([]byte, 4000))
-		}
-	}))
-	t.Run("login cut", before(func(c *rawClient) {
-		c.send(packetPrelogin, 1, preloginBytes(encryptNotSupported))
-		c.receive()
-		c.send(packetLogin, 1, loginBytes("app", "x", nil)[:90])
-	}))
-	t.Run("old TDS", before(func(c *rawClient) {
-		c.send(packetPrelogin, 1, preloginBytes(encryptNotSupported))
-		c.receive()
-		b := loginBytes("app", "secret Ä", nil)
-		binary.LittleEndian.PutUint32(b[4:], 0x71000001)
-		c.send(packetLogin, 1, b)
-	}))
-	t.Run("odd batch", after(func(c *rawClient) { c.send(packetBatch, 1, append(headers(0), 'x')) }))
-	t.Run("headers longer than the message", after(func(c *rawClient) { c.send(packetBatch, 1, []byte{0xff, 0xff, 0xff, 0x7f}) }))
-	t.Run("unknown packet type", after(func(c *rawClient) { c.send(99, 1, headers(0)) }))
-	t.Run("bulk load that nobody announced", after(func(c *rawClient) { c.send(packetBulk, 1, []byte{tokenColMetadata, 1, 0}) }))
-	t.Run("packet of another type inside a message", after(func(c *rawClient) {
-		c.send(packetBatch, 0, batchBytes("x"))
-		c.send(packetRPC, 1, batchBytes("x"))
-	}))
-	t.Run("request beyond the limit", after(func(c *rawClient) {
-		c.send(packetBatch, 0, batchBytes("x"))
-		for range 20 {
-			b := make([]byte, headerSize+4000)
-			b[0] = byte(packetBatch)
-			binary.BigEndian.PutUint16(b[2:], uint16(len(b)))
-			if _, err := c.conn.Write(b); err != nil {
-				return // the server has given up already
-			}
-		}
-	}))
-	t.Run("2 GB parameter that does not come", after(func(c *rawClient) {
-		b := append(appendText(headers(0), "echo"), 0, 0)
-		b = append(appendShortText(b, "@p"), 0, idBigVarBinary, 0xff, 0xff)
-		b = append(b, 0xff, 0xff, 0xff, 0x7f, 0, 0, 0, 0, 0xff, 0xff, 0xff, 0x7f)
-		c.send(packetRPC, 1, b)
-	}))
-	t.Run("parameter of an unknown type", after(func(c *rawClient) {
-		b := append(appendText(headers(0), "echo"), 0, 0)
-		c.send(packetRPC, 1, append(appendShortText(b, "@p"), 0, 0xfb))
-	}))
-
-	c, _ := login(t, addr, nil)
-	c.send(packetBatch, 1, batchBytes("echo"))
-	c.receive()
-}
-
-func TestClientThatGoesAwayStopsItsRequest(t *testing.T) {
-	started := make(chan struct{})
-	stopped := make(chan struct{})
-	backend := &fakeBackend{handlers: map[string]handler{
-		"wait": func(ctx context.Context, _ call, _ ResultWriter) error {
-			close(started)
-			<-ctx.Done()
-			close(stopped)
-			return ctx.Err()
-		},
-	}}
-	addr, _ := start(t, Config{Backend: backend})
-	c, _ := login(t, addr, nil)
-	c.send(packetBatch, 1, batchBytes("wait"))
-	<-started
-	_ = c.conn.Close()
-	<-stopped
-}
-
-func TestKillConnections(t *testing.T) {
-	stopped := make(chan struct{})
-	started := make(chan struct{})
-	backend := &fakeBackend{handlers: map[string]handler{
-		"wait": func(ctx context.Context, _ call, _ ResultWriter) error {
-			close(started)
-			<-ctx.Done()
-			close(stopped)
-			return ctx.Err()
-		},
-	}}
-	addr, server := start(t, Config{Backend: backend})
-	c, _ := login(t, addr, nil)
-	c.send(packetBatch, 1, batchBytes("wait"))
-	<-started
-	server.KillConnections()
-	<-stopped
-	if _, err := c.tryReceive(); err == nil {
-		t.Error("an answer came over a connection that was killed")
-	}
-	login(t, addr, nil) // others are welcome
-}
-
-func TestServeSaysWhyItCannotAccept(t *testing.T) {
-	server, err := New(Config{Backend: &fakeBackend{}})
-	if err != nil {
-		t.Fatal(err)
-	}
-	listener, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	_ = listener.Close()
-	if err := server.Serve(t.Context(), listener); err == nil || !strings.Contains(err.Error(), "accept on") {
-		t.Errorf("got %v", err)
-	}
-}
-
-func TestConfigIsValidated(t *testing.T) {
-	for field, config := range map[string]Config{
-		"Backend":         {},
-		"RoundTrip":       {Backend: &fakeBackend{}, RoundTrip: -1},
-		"MaxRequestBytes": {Backend: &fakeBackend{}, MaxRequestBytes: 100},
-	} {
-		if _, err := New(config); err == nil || !strings.Contains(err.Error(), field) {
-			t.Errorf("%s: got %v", field, err)
-		}
 	}
 }

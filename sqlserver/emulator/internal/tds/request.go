@@ -11,7 +11,7 @@ func (c *conn) work() error {
 	for {
 		first, err := c.receive()
 		if errors.Is(err, errAttention) {
-			// It came too late: its request has been answered already.
+			// Its request has been answered, in full or cut short.
 			c.r.begin(c.ctx, false)
 			c.r.endCancelled()
 			if err := c.out.finish(); err != nil {
@@ -66,11 +66,13 @@ func (c *conn) answer(err error) error {
 	case c.m.err != nil:
 		return c.m.err
 	case c.attention.Load():
-		// The client sends nothing after an attention, so the next packet is it.
-		if _, err := c.receive(); !errors.Is(err, errAttention) {
-			return fmt.Errorf("%w: something else before the attention", errMalformed)
+		// The answer ends here, as failed. The attention itself is still among the
+		// packets, and work acknowledges it in a message of its own, which tedious
+		// waits for (MS-TDS 3.2.5.9 has clients discard answers until it comes).
+		if !c.r.ended {
+			c.r.failed = true
+			c.r.end(false)
 		}
-		c.r.endCancelled()
 		return c.out.finish()
 	case errors.As(err, &ending):
 		c.fatal(ending)

@@ -27,6 +27,7 @@ type response struct {
 	columns []column
 
 	open    bool // Columns was called and Done was not
+	ended   bool // the last DONE is written
 	failed  bool // Error was called and Done was not
 	status  *int32
 	ordinal int
@@ -230,6 +231,7 @@ func (r *response) ExpectBulk(cols []Column) error {
 // end writes the DONE of one request; more says that another RPC of the same
 // message follows.
 func (r *response) end(more bool) {
+	r.ended = !more
 	status := uint16(0)
 	if more {
 		status = doneMore

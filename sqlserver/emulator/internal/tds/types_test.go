@@ -218,8 +218,7 @@ func TestBulkCopy(t *testing.T) {
 		{Name: "at", Type: sqltype.Type{Kind: sqltype.DateTime2, Scale: 3}, Nullable: true},
 	}
 	nothing := func(context.Context, call, ResultWriter) error { return nil }
-	var handlers map[string]handler
-	handlers = map[string]handler{
+	handlers := map[string]handler{
 		"SET FMTONLY ON": nothing,
 		"select * from [orders] SET FMTONLY OFF": func(_ context.Context, _ call, w ResultWriter) error {
 			if err := w.Columns(columns); err != nil {
