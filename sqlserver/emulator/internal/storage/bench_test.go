@@ -37,7 +37,9 @@ func BenchmarkClaim(b *testing.B) {
 		o.must(err)
 		tx.BeginStatement()
 		for _, claimed := range rows {
-			o.must(o.set(tx, claimed.Values[colID].N, colStatus, number(1)))
+			if err := o.set(tx, claimed.Values[colID].N, colStatus, number(1)); err != nil {
+				b.Fatal(err)
+			}
 		}
 		o.must(tx.Commit())
 	}
@@ -54,7 +56,9 @@ func BenchmarkInsert(b *testing.B) {
 	for b.Loop() {
 		tx := begin(s)
 		for range batch {
-			o.must(tx.Insert(b.Context(), o.table, values(next, "order", 0, "payload")))
+			if err := tx.Insert(b.Context(), o.table, values(next, "order", 0, "payload")); err != nil {
+				b.Fatal(err)
+			}
 			next++
 		}
 		o.must(tx.Commit())
@@ -89,7 +93,9 @@ func BenchmarkScan(b *testing.B) {
 		c := tx.Scan(b.Context(), o.table, storage.ScanRequest{})
 		for {
 			_, ok, err := c.Next()
-			o.must(err)
+			if err != nil {
+				b.Fatal(err)
+			}
 			if !ok {
 				break
 			}

@@ -72,6 +72,7 @@ type Cursor struct {
 	// from is where the next chunk begins: the first edge, later the last entry
 	// seen. until is the other edge. current is the entry being locked.
 	from, until, current *entry
+	edges                [2]entry
 	chunk                int
 	exhausted            bool
 
@@ -112,7 +113,8 @@ func (tx *Txn) Scan(ctx context.Context, t *Table, r ScanRequest) *Cursor {
 		c.timeout = 0
 	}
 	c.instant = r.Lock == S && !c.r.Hold
-	c.from, c.until = edge(r.Lower, -1), edge(r.Upper, +1)
+	c.edges = [2]entry{edge(r.Lower, -1), edge(r.Upper, +1)}
+	c.from, c.until = &c.edges[0], &c.edges[1]
 	if r.Reverse {
 		c.from, c.until = c.until, c.from
 	}
@@ -121,14 +123,14 @@ func (tx *Txn) Scan(ctx context.Context, t *Table, r ScanRequest) *Cursor {
 
 // edge is the place in an index where a bound cuts; outside is -1 for a lower
 // bound and +1 for an upper one.
-func edge(b Bound, outside int8) *entry {
+func edge(b Bound, outside int8) entry {
 	if !b.Set {
-		return &entry{edge: outside, keyed: true}
+		return entry{edge: outside, keyed: true}
 	}
 	if !b.Inclusive {
 		outside = -outside
 	}
-	return &entry{edge: outside, keyed: true, row: b.Prefix, parts: len(b.Prefix)}
+	return entry{edge: outside, keyed: true, row: b.Prefix, parts: len(b.Prefix)}
 }
 
 // Next returns the next row, or false at the end. Errors are ErrLockTimeout,
@@ -223,9 +225,9 @@ func (c *Cursor) fill() {
 	full := c.chunk
 	t.mu.RLock()
 	if c.r.Reverse {
-		c.index.tree.Descend(c.from, visit)
+		c.index.tree.DescendHint(c.from, visit, c.access.nearIn(c.index))
 	} else {
-		c.index.tree.Ascend(c.from, visit)
+		c.index.tree.AscendHint(c.from, visit, c.access.nearIn(c.index))
 	}
 	t.mu.RUnlock()
 	if seen < full {

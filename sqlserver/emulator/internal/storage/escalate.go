@@ -3,6 +3,8 @@ package storage
 import (
 	"context"
 	"time"
+
+	"github.com/tidwall/btree"
 )
 
 // Lock escalation as in the transaction locking and row versioning guide: a
@@ -22,6 +24,9 @@ type access struct {
 	keep LockMode
 	// counts are the row locks taken by this statement, by index slot.
 	counts []rowCount
+	// near is where the last seek ended, by index slot: the rows of one
+	// statement mostly lie beside each other.
+	near []btree.PathHint
 }
 
 type rowCount struct{ taken, tryAt int }
@@ -105,4 +110,12 @@ func (tx *Txn) endStatementLocks() {
 			a.held = nil
 		}
 	}
+}
+
+// nearIn is the search hint for an index.
+func (a *access) nearIn(ix *Index) *btree.PathHint {
+	for len(a.near) <= ix.slot {
+		a.near = append(a.near, btree.PathHint{})
+	}
+	return &a.near[ix.slot]
 }

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"slices"
+	"strings"
 	"testing"
 	"testing/synctest"
 
@@ -35,7 +36,13 @@ func with(row []sqltype.Value, column int, v sqltype.Value) []sqltype.Value {
 }
 
 func compareValues(a, b sqltype.Value) int {
-	return cmp.Or(cmp.Compare(a.Kind, b.Kind), cmp.Compare(a.N, b.N), cmp.Compare(a.S, b.S))
+	if a.Kind != b.Kind {
+		return cmp.Compare(a.Kind, b.Kind)
+	}
+	if a.N != b.N {
+		return cmp.Compare(a.N, b.N)
+	}
+	return strings.Compare(a.S, b.S)
 }
 
 func part(column int) storage.KeyPart {

@@ -93,6 +93,10 @@ func TestRevivedGhostIsCleanedUp(t *testing.T) {
 		o.autocommit(func(tx *storage.Txn) error { return o.set(tx, 1, colStatus, number(1)) })
 		back := o.begin()
 		o.must(o.set(back, 1, colStatus, number(0)))
+		// The ghost was nobody's lock; alive again it is as locked as a new key.
+		beside := o.begin()
+		o.wantIDs("a claim beside it", o.read(beside, o.claiming()))
+		beside.Rollback()
 		old.Rollback() // cleans up after the first change, and meets a row in use
 		if commit {
 			o.must(back.Commit())

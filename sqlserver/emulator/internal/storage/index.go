@@ -43,6 +43,11 @@ type Index struct {
 	order []KeyPart
 	tree  *btree.BTreeG[*entry]
 	live  atomic.Int64
+	// near is where the last write was: the next one is mostly beside it. probes
+	// spare equals its allocations. Both are for who holds the table's mutex for
+	// writing.
+	near   btree.PathHint
+	probes [2]entry
 }
 
 // newIndex makes an empty index. base is the clustered key, nil for a heap and
@@ -129,11 +134,14 @@ func (ix *Index) sees(v *version, e *entry) bool {
 	return ix.holds(v.values) && ix.sameKey(v.values, e.row)
 }
 
-// equals walks the entries, ghosts too, whose key is that of values.
+// equals walks the entries, ghosts too, whose key is that of values. The
+// table's mutex is held for writing.
 func (ix *Index) equals(values []sqltype.Value, visit func(*entry) bool) {
-	from := &entry{row: values, edge: -1, parts: len(ix.spec.Key)}
-	to := &entry{row: values, edge: +1, parts: len(ix.spec.Key)}
-	ix.tree.Ascend(from, func(e *entry) bool { return ix.less(e, to) && visit(e) })
+	from, to := &ix.probes[0], &ix.probes[1]
+	*from = entry{row: values, edge: -1, parts: len(ix.spec.Key)}
+	*to = entry{row: values, edge: +1, parts: len(ix.spec.Key)}
+	ix.tree.AscendHint(from, func(e *entry) bool { return ix.less(e, to) && visit(e) }, &ix.near)
+	from.row, to.row = nil, nil
 }
 
 // key is the key of a row, part by part.
@@ -145,8 +153,11 @@ func (ix *Index) key(values []sqltype.Value) []sqltype.Value {
 	return key
 }
 
+// add puts a new entry into the tree.
+func (ix *Index) add(e *entry) { ix.tree.SetHint(e, &ix.near) }
+
 // remove takes an entry out of the tree.
 func (ix *Index) remove(e *entry) {
 	e.removed = true
-	ix.tree.Delete(e)
+	ix.tree.DeleteHint(e, &ix.near)
 }

@@ -45,14 +45,18 @@ func TestQueueIsFirstComeFirstServed(t *testing.T) {
 func TestNobodyOvertakesTheQueue(t *testing.T) {
 	bubble(t, 0, func(t *testing.T, o *outbox) {
 		ctx := t.Context()
-		reader, writer, late := o.session(), o.session(), o.session()
-		_, err := reader.AppLock(ctx, "r", storage.S, 0)
-		o.must(err)
+		reader, another, writer, late := o.session(), o.session(), o.session(), o.session()
+		for _, s := range []*storage.Session{reader, another} {
+			_, err := s.AppLock(ctx, "r", storage.S, 0)
+			o.must(err)
+		}
 		w := o.attempt(func() error { _, err := writer.AppLock(ctx, "r", storage.X, storage.Forever); return err })
 		w.wantWaiting("X behind S")
 		l := o.attempt(func() error { _, err := late.AppLock(ctx, "r", storage.S, storage.Forever); return err })
 		l.wantWaiting("S behind a waiting X")
 
+		o.must(another.AppUnlock("r"))
+		l.wantWaiting("S behind an X that waits for one reader less")
 		o.must(reader.AppUnlock("r"))
 		o.must(w.wantDone("X"))
 		l.wantWaiting("S behind X")
@@ -114,6 +118,24 @@ func TestLockTimeout(t *testing.T) {
 		// The transaction goes on, and what timed out blocks nobody.
 		holder.Rollback()
 		o.wantIDs("after the holder is gone", o.read(tx, byID(1, storage.U)), 1)
+	})
+}
+
+// Who waited behind a request that gave up goes at once.
+func TestTimeoutLetsTheQueueGoOn(t *testing.T) {
+	bubble(t, 0, func(t *testing.T, o *outbox) {
+		reader, writer, late := o.session(), o.session(), o.session()
+		_, err := reader.AppLock(t.Context(), "r", storage.S, 0)
+		o.must(err)
+		w := o.attempt(func() error { _, err := writer.AppLock(t.Context(), "r", storage.X, time.Second); return err })
+		w.wantWaiting("X behind S")
+		l := o.attempt(func() error { _, err := late.AppLock(t.Context(), "r", storage.S, storage.Forever); return err })
+		l.wantWaiting("S behind a waiting X")
+		time.Sleep(time.Second) // of the bubble's clock
+		if err := w.wantDone("X"); !errors.Is(err, storage.ErrLockTimeout) {
+			t.Errorf("got %v", err)
+		}
+		o.must(l.wantDone("S"))
 	})
 }
 

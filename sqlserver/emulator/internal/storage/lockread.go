@@ -9,14 +9,14 @@ func (c *Cursor) lockAndRead(e *entry) (Row, bool, error) {
 		return Row{}, false, err
 	}
 	t := c.access.table
-	base := e
 	if c.r.Base && e.index != t.base {
 		t.mu.RLock()
+		var base *entry
 		if e.live() {
 			base = e.rec.slot(0)
 		}
 		t.mu.RUnlock()
-		if base != e {
+		if base != nil {
 			if ok, err = c.lock(1, base); !ok || err != nil {
 				c.Skip()
 				return Row{}, false, err
@@ -26,7 +26,7 @@ func (c *Cursor) lockAndRead(e *entry) (Row, bool, error) {
 
 	t.mu.RLock()
 	row := Row{ID: e.rec.id, rec: e.rec}
-	live := e.live() && base.live()
+	live := e.live()
 	if live {
 		// Another transaction may have changed columns outside this index; what
 		// the index holds is the same in the version before that.

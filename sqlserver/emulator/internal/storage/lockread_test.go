@@ -64,7 +64,8 @@ func TestRereadAfterWait(t *testing.T) {
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			bubble(t, 2, func(t *testing.T, o *outbox) {
-				writer, reader := o.begin(), o.begin()
+				writer, s := o.begin(), o.session()
+				reader := begin(s)
 				o.must(test.change(o, writer))
 				var rows []storage.Row
 				a := o.attempt(func() (err error) {
@@ -80,11 +81,32 @@ func TestRereadAfterWait(t *testing.T) {
 				}
 				o.must(a.wantDone("the reader"))
 				o.wantIDs("the reader", rows, test.want...)
+				if _, n := o.held(s); n != len(rows) {
+					t.Errorf("%d row locks for %d rows", n, len(rows))
+				}
 				reader.Rollback()
 				o.wantSound()
 			})
 		})
 	}
+}
+
+// A wait can be long: what came into the range meanwhile is met too.
+func TestScanGoesOnFromTheWait(t *testing.T) {
+	bubble(t, 2, func(t *testing.T, o *outbox) {
+		writer, reader := o.begin(), o.begin()
+		o.must(o.set(writer, 1, colPayload, text("x")))
+		var rows []storage.Row
+		a := o.attempt(func() (err error) {
+			rows, err = read(t.Context(), reader, o.table, storage.ScanRequest{Mode: storage.ReadLocked, Lock: storage.U}, 0)
+			return err
+		})
+		a.wantWaiting("a scan")
+		o.autocommit(func(tx *storage.Txn) error { return tx.Insert(t.Context(), o.table, values(3, "order", 0, "p")) })
+		o.must(writer.Commit())
+		o.must(a.wantDone("the scan"))
+		o.wantIDs("the scan", rows, 1, 2, 3)
+	})
 }
 
 func TestReadPastMeetsGhosts(t *testing.T) {

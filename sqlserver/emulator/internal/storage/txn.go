@@ -38,6 +38,8 @@ type Txn struct {
 	changes []change
 	// moves is where the changes' moves lie, one allocation for many.
 	moves []move
+	// steps is the last change's plan, kept for its space.
+	steps []step
 	// stirred are ghosts of others that were revived here and are ghosts again:
 	// their own clean-up has passed them by.
 	stirred []move

@@ -19,12 +19,13 @@ func (tx *Txn) Insert(ctx context.Context, t *Table, values []sqltype.Value) err
 	}
 	t.checkWidth(values)
 	rec := &record{}
-	steps := make([]step, 0, 8)
+	steps := tx.steps[:0]
 	for _, ix := range t.indexes {
 		if ix != nil && ix.holds(values) {
 			steps = append(steps, step{index: ix, enters: true})
 		}
 	}
+	tx.steps = steps
 	return tx.apply(ctx, a, rec, values, steps)
 }
 
@@ -95,13 +96,15 @@ type step struct {
 	enters bool
 	// revives is the ghost that the row left earlier at the key it enters.
 	revives *entry
+	// locked says that a new entry was made for it, and locked.
+	locked bool
 }
 
 // plan finds out which index entries a change touches and locks them. The row
 // is locked already, so that what it reads of it stands still.
 func (tx *Txn) plan(ctx context.Context, a *access, rec *record, values []sqltype.Value) ([]step, error) {
 	old := rec.head.values
-	steps := make([]step, 0, 8)
+	steps := tx.steps[:0]
 	for slot, ix := range a.table.indexes {
 		if ix == nil {
 			continue
@@ -128,6 +131,7 @@ func (tx *Txn) plan(ctx context.Context, a *access, rec *record, values []sqltyp
 		}
 		steps = append(steps, s)
 	}
+	tx.steps = steps
 	return steps, nil
 }
 
@@ -156,17 +160,19 @@ func (tx *Txn) apply(ctx context.Context, a *access, rec *record, values []sqlty
 			return err
 		}
 	}
-	fresh := tx.place(a, rec, values, steps)
+	tx.place(a, rec, values, steps)
 	t.mu.Unlock()
-	for _, slot := range fresh {
-		tx.countRowLock(a, slot, X)
+	for _, s := range steps {
+		if s.locked {
+			tx.countRowLock(a, s.index.slot, X)
+		}
 	}
 	return nil
 }
 
 // place writes a change into the record and the trees. The table's mutex is
-// held. It returns the slots of the entries that it locked.
-func (tx *Txn) place(a *access, rec *record, values []sqltype.Value, steps []step) []int {
+// held.
+func (tx *Txn) place(a *access, rec *record, values []sqltype.Value, steps []step) {
 	t := a.table
 	if rec.head == nil {
 		t.nextRow++
@@ -177,7 +183,6 @@ func (tx *Txn) place(a *access, rec *record, values []sqltype.Value, steps []ste
 	}
 	c := change{table: t, rec: rec, version: &version{values: values, by: tx.status, prev: rec.head}}
 	rec.head = c.version
-	var fresh []int
 	from := len(tx.moves)
 	for i := range steps {
 		s := &steps[i]
@@ -191,9 +196,9 @@ func (tx *Txn) place(a *access, rec *record, values []sqltype.Value, steps []ste
 				if !a.keep.covers(X) {
 					// Nobody can have a lock on it yet.
 					tx.db.locks.try(&tx.locks, m.to, X)
-					fresh = append(fresh, m.slot)
+					s.locked = true
 				}
-				s.index.tree.Set(m.to)
+				s.index.add(m.to)
 			}
 		}
 		m.do(tx)
@@ -209,5 +214,4 @@ func (tx *Txn) place(a *access, rec *record, values []sqltype.Value, steps []ste
 		}
 	}
 	tx.changes = append(tx.changes, c)
-	return fresh
 }
