@@ -12,6 +12,7 @@ import (
 // https://learn.microsoft.com/azure/service-bus-messaging/service-bus-amqp-protocol-guide
 const (
 	filterSession   = "com.microsoft:session-filter"
+	filterSessionID = uint64(0x137000000C) // its descriptor
 	propTimeout     = "com.microsoft:timeout"
 	propLockedUntil = "com.microsoft:locked-until-utc"
 	// acceptTimeout is how long the service looks for a session for a client
@@ -157,7 +158,7 @@ func (l *sender) acceptSession(a *amqp.Attach, q *broker.Queue, wanted *string) 
 			return
 		case held != nil:
 			l.source = watchSession(held, q, l)
-			l.start(a, map[string]any{filterSession: held.ID()},
+			l.start(a, map[string]any{filterSession: amqp.Described{Descriptor: filterSessionID, Value: held.ID()}},
 				map[amqp.Symbol]any{propLockedUntil: dotNetTicks(held.LockedUntil())})
 			l.signal()
 			c.mu.Unlock()

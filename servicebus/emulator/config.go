@@ -25,7 +25,9 @@ type Config struct {
 	// and takes no throughput.
 	RoundTrip time.Duration
 	// TLS, where it is set, makes ConnectionString one for a TLS connection. The
-	// listener still takes plain connections too.
+	// listener still takes plain connections too. azservicebus takes host and
+	// port together for the certificate's name, so its TLSConfig needs a
+	// ServerName.
 	TLS *tls.Config
 	// SharedAccessKey is what SAS tokens and SASL PLAIN are checked against;
 	// default SAS_KEY_VALUE, the key of Microsoft's own emulator.

@@ -159,3 +159,16 @@ func TestSendsSinglyAndInBatchesAndReceives(t *testing.T) {
 		t.Errorf("after completing all: %+v", c)
 	}
 }
+
+// contextUntil ends the context once reached is true.
+func contextUntil(t testing.TB, reached func() bool) (context.Context, context.CancelFunc) {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(context.Background(), patience)
+	go func() {
+		for !reached() && ctx.Err() == nil {
+			time.Sleep(time.Millisecond)
+		}
+		cancel()
+	}()
+	return ctx, cancel
+}

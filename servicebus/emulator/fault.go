@@ -110,6 +110,9 @@ func (s *Server) Inject(f Fault) *Injection {
 	if f.Kind == PutToken && (f.Status < 100 || f.Status > 599) {
 		panic(fmt.Sprintf("emulator: PutToken with status %d", f.Status))
 	}
+	if f.Kind == Delay && f.Duration <= 0 {
+		panic("emulator: Delay without a Duration")
+	}
 	i := &Injection{faults: &s.faults, fault: f}
 	if f.Entity != "" {
 		i.path = s.namespace.mustFind(f.Entity).path

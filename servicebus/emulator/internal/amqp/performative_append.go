@@ -23,7 +23,12 @@ func (a *Attach) append(b []byte) []byte {
 	return appendComposite(b, descAttach, 14, func(b []byte) []byte {
 		b = AppendBool(AppendUint(AppendString(b, a.Name), a.Handle), a.Role)
 		b = AppendUbyte(AppendUbyte(b, a.SenderSettle), a.ReceiverSettle)
-		b = a.Target.append(a.Source.append(b))
+		b = a.Source.append(b)
+		if a.Coordinator {
+			b = append(AppendDescriptor(b, descCoordinator), codeList0)
+		} else {
+			b = a.Target.append(b)
+		}
 		b = AppendNull(AppendNull(b)) // unsettled, incomplete-unsettled
 		if !a.Role {                  // the sender's end
 			b = AppendUint(b, a.InitialDeliveryCount)
@@ -88,7 +93,11 @@ func (f *Flow) append(b []byte) []byte {
 }
 
 func (t *Transfer) append(b []byte) []byte {
-	b, mark := StartList(AppendDescriptor(b, descTransfer), 6)
+	count := 6
+	if t.Aborted {
+		count = 10
+	}
+	b, mark := StartList(AppendDescriptor(b, descTransfer), count)
 	b = appendOptionalUint(AppendUint(b, t.Handle), t.DeliveryID)
 	if t.DeliveryTag == nil {
 		b = AppendNull(b)
@@ -96,7 +105,11 @@ func (t *Transfer) append(b []byte) []byte {
 		b = AppendBinary(b, t.DeliveryTag)
 	}
 	b = appendOptionalUint(b, t.MessageFormat)
-	return EndCompound(AppendBool(AppendBool(b, t.Settled), t.More), mark)
+	b = AppendBool(AppendBool(b, t.Settled), t.More)
+	if t.Aborted {
+		b = AppendBool(AppendNull(AppendNull(AppendNull(b))), true) // null: rcv-settle-mode, state, resume
+	}
+	return EndCompound(b, mark)
 }
 
 func (d *Disposition) append(b []byte) []byte {

@@ -1,0 +1,83 @@
+package emulator_test
+
+import (
+	"testing"
+
+	"github.com/Azure/azure-sdk-for-go/sdk/azcore/to"
+
+	"azsqloutbox/servicebus/emulator"
+)
+
+func TestTopicFansOutByRules(t *testing.T) {
+	server := start(t, emulator.Config{Entities: []emulator.Entity{{
+		Name: "events", Kind: emulator.Topic,
+		Subscriptions: []emulator.Subscription{
+			{Name: "all"},
+			{Name: "created", Rules: []emulator.Rule{{Subject: "created"}}},
+			{Name: "eu-or-a", Rules: []emulator.Rule{
+				{Properties: map[string]any{"region": "eu"}},
+				{MessageID: "a"},
+			}},
+		},
+	}}})
+	client := connect(t, server)
+	a, b, c := message("a", "1"), message("b", "2"), message("c", "3")
+	a.Subject = to.Ptr("created")
+	b.Subject, b.ApplicationProperties = to.Ptr("deleted"), map[string]any{"region": "eu"}
+	if err := sendBatch(t, sender(t, client, "events"), a, b, c); err != nil {
+		t.Fatal(err)
+	}
+	for name, want := range map[string]string{"all": "abc", "created": "a", "eu-or-a": "ab"} {
+		got := ""
+		for _, m := range server.Messages("events/subscriptions/" + name) {
+			got += m.MessageID
+		}
+		if got != want {
+			t.Errorf("subscription %s has %q, want %q", name, got, want)
+		}
+	}
+	r, err := client.NewReceiverForSubscription("events", "created", nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := r.CompleteMessage(within(t), receive(t, r, 1)[0], nil); err != nil {
+		t.Fatal(err)
+	}
+	if n := len(server.Messages("events/subscriptions/all")); n != 3 {
+		t.Errorf("completing in one subscription left %d in another, want 3", n)
+	}
+	_, err = receiver(t, client, "events", nil).ReceiveMessages(within(t), 1, nil)
+	wantCondition(t, err, "amqp:not-allowed")
+}
+
+func TestDuplicatesAreDroppedSilently(t *testing.T) {
+	server := start(t, emulator.Config{Entities: []emulator.Entity{
+		{Name: "q", DuplicateDetection: true},
+		{Name: "t", Kind: emulator.Topic, DuplicateDetection: true, Subscriptions: []emulator.Subscription{{Name: "s"}}},
+	}})
+	client := connect(t, server)
+	for entity, holds := range map[string]string{"q": "q", "t": "t/subscriptions/s"} {
+		s := sender(t, client, entity)
+		send(t, s, message("m-1", "first"))
+		if err := sendBatch(t, s, numbered(3)...); err != nil {
+			t.Fatal(err)
+		}
+		if c := server.Counts(entity); c.Duplicates != 1 {
+			t.Errorf("%s dropped %d duplicates, want 1", entity, c.Duplicates)
+		}
+		if got := server.Messages(holds); len(got) != 3 || string(got[0].Body) != "first" {
+			t.Errorf("%s holds %d messages", holds, len(got))
+		}
+	}
+}
+
+func TestWhatIsNotModelledIsRefused(t *testing.T) {
+	server := start(t, emulator.Config{Entities: []emulator.Entity{
+		{Name: "t", Kind: emulator.Topic, Subscriptions: []emulator.Subscription{{Name: "s"}}},
+	}})
+	client := connect(t, server)
+	s := sender(t, client, "t")
+	if err := s.CancelScheduledMessages(within(t), []int64{1}, nil); err == nil {
+		t.Error("cancelling on a topic was made-up success")
+	}
+}
