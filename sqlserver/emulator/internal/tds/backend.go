@@ -27,8 +27,15 @@ type Login struct {
 // Session is one connection. The protocol calls one method at a time, save
 // Close, and cancels ctx when the client sends an attention or goes away.
 // Every method reports what it has to say through w; the error it returns is
-// only for what must end the connection (a scripted drop, a severity of 20 or
-// more).
+// only for what must end the connection: ErrDropped, which sends nothing more,
+// or an *Error with a severity of 20 or more, which is still sent.
+//
+// After an attention the methods of w fail, save those about transactions and
+// the database, which the client must hear of; what the session method returns
+// then is not looked at.
+//
+// A savepoint asked for by a transaction manager request comes as a Batch,
+// SAVE TRANSACTION [name].
 type Session interface {
 	// Batch runs a text without parameters.
 	Batch(ctx context.Context, sql string, w ResultWriter) error
@@ -80,12 +87,18 @@ type Column struct {
 // the order Columns, Row…, Done.
 type ResultWriter interface {
 	Columns(cols []Column) error
-	// Row may not keep values after it returns.
+	// Row may not keep values after it returns. A value need not be of the
+	// column's kind, only of its family: any integer in an integer column, any
+	// text in a text column, and so on.
 	Row(values []sqltype.Value) error
 	// Done ends one statement; count is its row count where counted is true
-	// (NOCOUNT OFF). The protocol adds the final DONE of the request itself.
+	// (NOCOUNT OFF). The protocol adds the final DONE of the request itself. A
+	// statement that counts nothing and had neither Columns nor Error is not
+	// reported to the client, so calling Done for every SET and DECLARE is fine.
 	Done(count int64, counted bool) error
-	// ReturnStatus and ReturnValue are for procedures.
+	// ReturnStatus and ReturnValue are for procedures, at the end and in this
+	// order. Without ReturnStatus the status is 0, or the number of the last
+	// error.
 	ReturnStatus(status int32) error
 	ReturnValue(p Param) error
 	// Error and Info are messages; an Error marks the following Done as failed.
