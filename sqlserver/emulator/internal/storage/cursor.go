@@ -243,11 +243,11 @@ func (c *Cursor) read(e *entry) {
 	switch c.r.Mode {
 	case ReadVersion:
 		if v := e.rec.at(c.tx.snap.at, own); c.index.sees(v, e) {
-			c.rows = append(c.rows, Row{ID: e.rec.id, Values: v.values, rec: e.rec})
+			c.rows = append(c.rows, Row{ID: e.rec.id, Values: v.values})
 		}
 	case ReadDirty:
 		if v := e.rec.head; c.index.sees(v, e) {
-			c.rows = append(c.rows, Row{ID: e.rec.id, Values: v.values, rec: e.rec})
+			c.rows = append(c.rows, Row{ID: e.rec.id, Values: v.values})
 		}
 	case ReadLocked:
 		// A ghost of an open transaction is locked like a row: it may come back.

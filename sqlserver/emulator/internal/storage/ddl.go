@@ -103,12 +103,12 @@ func (t *Table) Rewrite(ctx context.Context, tx *Txn, columns int, f func(old []
 		return err
 	}
 	tx.setColumns(t, columns)
-	for _, rec := range t.records() {
-		values, err := f(slices.Clone(rec.head.values))
+	for _, row := range t.rows() {
+		values, err := f(slices.Clone(row.Values))
 		if err != nil {
 			return err
 		}
-		if err := tx.write(ctx, t, rec, values); err != nil {
+		if err := tx.write(ctx, t, row, values); err != nil {
 			return err
 		}
 	}
@@ -127,14 +127,14 @@ func (tx *Txn) setColumns(t *Table, columns int) {
 	tx.changes = append(tx.changes, change{undo: func() { set(was) }})
 }
 
-// records are the rows, for one who holds Sch-M.
-func (t *Table) records() []*record {
+// rows are the newest rows, for one who holds Sch-M.
+func (t *Table) rows() []Row {
 	t.mu.RLock()
 	defer t.mu.RUnlock()
-	all := make([]*record, 0, t.Rows())
+	all := make([]Row, 0, t.Rows())
 	t.base.tree.Scan(func(e *entry) bool {
 		if e.ghost == nil {
-			all = append(all, e.rec)
+			all = append(all, Row{ID: e.rec.id, Values: e.rec.head.values})
 		}
 		return true
 	})

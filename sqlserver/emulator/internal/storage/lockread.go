@@ -25,7 +25,7 @@ func (c *Cursor) lockAndRead(e *entry) (Row, bool, error) {
 	}
 
 	t.mu.RLock()
-	row := Row{ID: e.rec.id, rec: e.rec}
+	row := Row{ID: e.rec.id}
 	live := e.live()
 	if live {
 		// Another transaction may have changed columns outside this index; what

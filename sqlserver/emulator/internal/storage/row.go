@@ -14,8 +14,6 @@ type RowID uint64
 type Row struct {
 	ID     RowID
 	Values []sqltype.Value
-
-	rec *record
 }
 
 // record is a row through time: its versions, newest first, and the index

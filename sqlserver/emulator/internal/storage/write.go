@@ -30,21 +30,23 @@ func (tx *Txn) Insert(ctx context.Context, t *Table, values []sqltype.Value) err
 }
 
 // Update replaces a row that this transaction read with U or X locks, and
-// keeps values. Errors are those of Insert, and ErrRowGone when the row is not
-// there any more, which only an unlocked read can lead to. Unique keys are
+// keeps values. The row is found by its ID and the clustered key in its Values.
+// Errors are those of Insert, and ErrRowGone when it is not there any more,
+// which only an unlocked read or an earlier change can lead to. Unique keys are
 // checked row by row: a statement that shifts a range of them over itself is
 // refused, where SQL Server would sort the changes first.
 func (tx *Txn) Update(ctx context.Context, t *Table, row Row, values []sqltype.Value) error {
-	return tx.write(ctx, t, row.rec, values)
+	return tx.write(ctx, t, row, values)
 }
 
-// Delete removes a row that this transaction read with U or X locks.
+// Delete removes a row that this transaction read with U or X locks, found as
+// Update does.
 func (tx *Txn) Delete(ctx context.Context, t *Table, row Row) error {
-	return tx.write(ctx, t, row.rec, nil)
+	return tx.write(ctx, t, row, nil)
 }
 
 // write replaces or, with nil, deletes a row.
-func (tx *Txn) write(ctx context.Context, t *Table, rec *record, values []sqltype.Value) error {
+func (tx *Txn) write(ctx context.Context, t *Table, row Row, values []sqltype.Value) error {
 	if tx.done {
 		return ErrTxnDone
 	}
@@ -55,7 +57,8 @@ func (tx *Txn) write(ctx context.Context, t *Table, rec *record, values []sqltyp
 	if values != nil {
 		t.checkWidth(values)
 	}
-	if err := tx.lockBase(ctx, a, rec); err != nil {
+	rec, err := tx.lockBase(ctx, a, row)
+	if err != nil {
 		return err
 	}
 	if tx.iso == Snapshot && rec.head.by != tx.status && rec.head.by.committed.Load() > tx.snap.at {
@@ -69,24 +72,23 @@ func (tx *Txn) write(ctx context.Context, t *Table, rec *record, values []sqltyp
 }
 
 // lockBase takes the X lock that allows to change a row.
-func (tx *Txn) lockBase(ctx context.Context, a *access, rec *record) error {
-	for {
-		a.table.mu.RLock()
-		base := rec.slot(0)
-		a.table.mu.RUnlock()
-		if base == nil {
-			return ErrRowGone
-		}
-		if _, err := tx.lockRow(ctx, a, base, X, tx.session.LockTimeout); err != nil {
-			return err
-		}
-		a.table.mu.RLock()
-		same := rec.slot(0) == base
-		a.table.mu.RUnlock()
-		if same {
-			return nil
-		}
+func (tx *Txn) lockBase(ctx context.Context, a *access, row Row) (*record, error) {
+	t := a.table
+	t.mu.RLock()
+	base, ok := t.base.tree.GetHint(&entry{rec: &record{id: row.ID}, row: row.Values}, a.nearIn(t.base))
+	t.mu.RUnlock()
+	if !ok {
+		return nil, ErrRowGone
 	}
+	if _, err := tx.lockRow(ctx, a, base, X, tx.session.LockTimeout); err != nil {
+		return nil, err
+	}
+	t.mu.RLock()
+	defer t.mu.RUnlock()
+	if !base.live() {
+		return nil, ErrRowGone
+	}
+	return base.rec, nil
 }
 
 // step is what a change does to one index.
