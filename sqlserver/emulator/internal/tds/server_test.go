@@ -6,6 +6,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"time"
 )
 
 func TestTwoHundredConnections(t *testing.T) {
@@ -107,5 +108,23 @@ func TestConfigIsValidated(t *testing.T) {
 		if _, err := New(config); err == nil || !strings.Contains(err.Error(), field) {
 			t.Errorf("%s: got %v", field, err)
 		}
+	}
+}
+
+func TestRoundTripIsWaitedBeforeEveryReply(t *testing.T) {
+	const roundTrip = 20 * time.Millisecond
+	addr, _ := start(t, Config{Backend: &fakeBackend{handlers: map[string]handler{"echo": echo}}, RoundTrip: roundTrip})
+	db := openDB(t, addr, "encrypt=disable")
+	if _, err := db.Exec("echo"); err != nil {
+		t.Fatal(err)
+	}
+	begin := time.Now()
+	for range 3 {
+		if _, err := db.Exec("echo"); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if took := time.Since(begin); took < 3*roundTrip {
+		t.Errorf("three replies took %v, less than three round trips", took)
 	}
 }
