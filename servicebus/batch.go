@@ -16,7 +16,9 @@ const maxBatchMessages = 4500
 
 // group is the events that may share a batch, by their index, in order. The
 // envelope of a batch copies the properties of its first message, so session id
-// and partition key must be the same throughout.
+// and partition key must be the same throughout (Wolverine #2000, #2054). What
+// the service makes of a time to live or a scheduled time on an envelope is not
+// documented, so batches do not mix these either.
 type group struct {
 	key    groupKey
 	dest   *destination
@@ -99,6 +101,13 @@ func (b *batch) next() *message {
 	return &b.others
 }
 
+// shares says whether m may travel under the envelope that the first message
+// has given the batch. The group sees to session id and partition key.
+func (b *batch) shares(m *message) bool {
+	return len(b.events) == 0 || m.header.TTL == b.first.header.TTL &&
+		m.amqp.MessageAnnotations[annotationScheduledTime] == b.first.amqp.MessageAnnotations[annotationScheduledTime]
+}
+
 func (b *batch) add(m *message, event int) error {
 	if err := b.azsb.AddAMQPAnnotatedMessage(&m.amqp, nil); err != nil {
 		return err
@@ -121,58 +130,66 @@ func (b *batch) seal(dest *destination) parcel {
 // ship. When ship returns a failure the destination is in trouble: the events
 // after it are not tried any more, and pack returns that failure.
 func (d *delivery) pack(ctx context.Context, dest *destination, events []int, ship func(parcel) *failure) *failure {
-	var b *batch
-	for pos := 0; pos < len(events); pos++ {
-		i := events[pos]
-		if b == nil {
-			var f *failure
-			if b, f = d.newBatch(ctx, dest, len(events)-pos); f != nil {
-				d.unsent(dest, events[pos:], f)
-				return f
-			}
+	for len(events) > 0 {
+		p, rest, f := d.nextParcel(ctx, dest, events)
+		if f == nil && len(p.events) > 0 { // azservicebus panics on an empty batch
+			f = ship(p)
 		}
+		if f != nil {
+			d.unsent(dest, rest, f)
+			return f
+		}
+		events = rest
+	}
+	return nil
+}
+
+// nextParcel fills one parcel from the front of events and returns those that
+// are left. Events that can never be sent are refused on the way.
+func (d *delivery) nextParcel(ctx context.Context, dest *destination, events []int) (p parcel, rest []int, f *failure) {
+	if len(events) == 1 {
+		m := new(message)
+		if err := d.fill(m, events[0]); err != nil {
+			d.refuse(events[0], err)
+			return parcel{}, nil, nil
+		}
+		return parcel{dest: dest, events: events, single: m}, nil, nil
+	}
+	b := &batch{events: make([]int, 0, min(len(events), d.p.cfg.MaxBatchMessages))}
+	if b.azsb, f = d.newMessageBatch(ctx, dest); f != nil {
+		return parcel{}, events, f
+	}
+	for pos, i := range events {
 		m := b.next()
 		if err := d.fill(m, i); err != nil {
 			d.refuse(i, err)
 			continue
 		}
-		var full *parcel
+		if !b.shares(m) {
+			return b.seal(dest), events[pos:], nil
+		}
 		switch err := b.add(m, i); {
 		case err == nil:
-			if len(b.events) < d.p.cfg.MaxBatchMessages {
-				continue
+			if len(b.events) == d.p.cfg.MaxBatchMessages {
+				return b.seal(dest), events[pos+1:], nil
 			}
-			sealed := b.seal(dest)
-			full = &sealed
 		case !errors.Is(err, azservicebus.ErrMessageTooLarge):
 			d.refuse(i, err) // it cannot be encoded
-			continue
-		case len(b.events) == 0:
+		case len(b.events) > 0:
+			return b.seal(dest), events[pos:], nil
+		default:
 			// Alone it may still pass: a message by itself has no envelope, and
 			// large messages of the Premium tier travel only so (azure-sdk-for-net
 			// #44261).
-			full = &parcel{dest: dest, events: events[pos : pos+1], single: m}
-		default:
-			sealed := b.seal(dest)
-			full = &sealed
-			pos-- // it begins the next batch
-		}
-		b = nil
-		if f := ship(*full); f != nil {
-			d.unsent(dest, events[pos+1:], f)
-			return f
+			return parcel{dest: dest, events: events[pos : pos+1], single: m}, events[pos+1:], nil
 		}
 	}
-	if b == nil || len(b.events) == 0 {
-		return nil // never send an empty batch: azservicebus panics on it
-	}
-	return ship(b.seal(dest))
+	return b.seal(dest), nil, nil
 }
 
-// newBatch makes an empty batch for up to n events. For one event there is no
-// need to ask the link for its limit: everything fits, and it goes out singly.
-func (d *delivery) newBatch(ctx context.Context, dest *destination, n int) (*batch, *failure) {
-	b := &batch{events: make([]int, 0, min(n, d.p.cfg.MaxBatchMessages))}
+// newMessageBatch makes an empty batch with the link's limit or our lower one.
+func (d *delivery) newMessageBatch(ctx context.Context, dest *destination) (*azservicebus.MessageBatch, *failure) {
+	var b *azservicebus.MessageBatch
 	f := d.retried(ctx, dest, false, func(ctx context.Context, s *sender) error {
 		var options azservicebus.MessageBatchOptions
 		if limit := uint64(d.p.cfg.MaxBatchBytes); limit > 0 {
@@ -183,8 +200,8 @@ func (d *delivery) newBatch(ctx context.Context, dest *destination, n int) (*bat
 			}
 			options.MaxBytes = min(limit, linkLimit)
 		}
-		var err error
-		b.azsb, err = s.link.NewMessageBatch(ctx, &options)
+		made, err := s.link.NewMessageBatch(ctx, &options)
+		b = made
 		return err
 	})
 	return b, f

@@ -2,6 +2,7 @@ package servicebus
 
 import (
 	"cmp"
+	"crypto/tls"
 	"errors"
 	"fmt"
 	"strings"
@@ -48,6 +49,9 @@ type Config struct {
 	// WebSockets tunnels AMQP through HTTPS on port 443, for networks that let
 	// nothing else out.
 	WebSockets bool
+	// TLS says which certificate authorities to trust, for networks that inspect
+	// TLS. nil, the default, trusts those of the system.
+	TLS *tls.Config
 
 	// Logger is told of dead senders and abandoned connections. nil means none.
 	Logger *zap.Logger
@@ -75,7 +79,7 @@ func (c Config) Validate() error {
 		if err := c.validateConnectionString(); err != nil {
 			return err
 		}
-	case strings.ContainsAny(c.Namespace, "/:; ") || !strings.Contains(c.Namespace, "."):
+	case strings.ContainsAny(c.Namespace, "/; ") || !strings.Contains(c.Namespace, "."):
 		return fmt.Errorf("config: Namespace %q is no host name such as contoso.servicebus.windows.net", c.Namespace)
 	case c.Credential == nil:
 		return errors.New("config: Credential is required with Namespace")

@@ -265,6 +265,21 @@ func TestSessionsShareNoBatchAndKeepTheirOrder(t *testing.T) {
 	}
 }
 
+// The envelope of a batch has the time to live and the scheduled time of its
+// first message, so others must not travel under it.
+func TestBatchesDoNotMixWhatTheEnvelopeSays(t *testing.T) {
+	server, p := emulated(t, emulator.Entity{}, servicebus.Config{})
+	events := manyEvents(8, 10)
+	for i, headers := range []string{``, ``, `{"sb-ttl":60}`, `{"sb-ttl":"1m"}`, `{"sb-scheduled-time":"2020-01-01T00:00:00Z"}`, `{"sb-scheduled-time":"2020-01-01T00:00:00Z"}`, ``, ``} {
+		events[i].Headers = []byte(headers)
+	}
+	wantAll(t, p.Publish(t.Context(), events), worker.Sent)
+	if got := server.Stats().Batches; got != 4 {
+		t.Errorf("%d batches, want 4 of two messages each", got)
+	}
+	wantStored(t, server, 8)
+}
+
 // When an entity is in trouble, later events of a session must not overtake.
 func TestASessionStopsAtAFailedBatch(t *testing.T) {
 	server, p := emulated(t, emulator.Entity{}, servicebus.Config{

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"testing"
 
+	"azsqloutbox/servicebus/emulator"
 	"azsqloutbox/worker"
 )
 
@@ -27,4 +28,38 @@ func BenchmarkFill(b *testing.B) {
 			b.Fatal(err)
 		}
 	}
+}
+
+// BenchmarkPack maps and batches a claim of 500 events, and sends nothing:
+// what the publisher costs by itself, azservicebus's encoding included.
+func BenchmarkPack(b *testing.B) {
+	server, err := emulator.Start(emulator.Config{Entities: []emulator.Entity{{Name: "orders"}}})
+	if err != nil {
+		b.Fatal(err)
+	}
+	defer server.Close()
+	routes, err := NewRoutes(*plainRoute())
+	if err != nil {
+		b.Fatal(err)
+	}
+	p, err := New(Config{ConnectionString: server.ConnectionString(), Routes: routes, Source: "database.schema.table"})
+	if err != nil {
+		b.Fatal(err)
+	}
+	defer p.Close(b.Context())
+	d := &delivery{p: p, events: make([]worker.Event, 500), outcomes: make([]worker.Outcome, 500)}
+	for i := range d.events {
+		d.events[i] = benchEvent()
+		d.events[i].ID += int64(i)
+	}
+	b.ReportAllocs()
+	for b.Loop() {
+		groups, _ := p.groupEvents(d.events)
+		for _, g := range groups {
+			if f := d.pack(b.Context(), g.dest, g.events, func(parcel) *failure { return nil }); f != nil {
+				b.Fatal(f.err)
+			}
+		}
+	}
+	b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N)/float64(len(d.events)), "ns/event")
 }

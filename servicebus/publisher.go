@@ -65,7 +65,8 @@ func (p *Publisher) Publish(ctx context.Context, events []worker.Event) []worker
 }
 
 // Check opens a link to every entity that a route leads to, and returns what
-// stands in the way: *DestinationError values, joined.
+// stands in the way: *DestinationError values, joined. A link that is open
+// already counts as good; the next Publish finds out if it is not.
 func (p *Publisher) Check(ctx context.Context) error {
 	var problems []error
 	for _, entity := range p.cfg.Routes.Entities() {
@@ -106,7 +107,7 @@ var retryOptions = azservicebus.RetryOptions{
 }
 
 func (p *Publisher) dial() (*azservicebus.Client, error) {
-	options := &azservicebus.ClientOptions{RetryOptions: p.retries, ApplicationID: "azsqloutbox"}
+	options := &azservicebus.ClientOptions{RetryOptions: p.retries, TLSConfig: p.cfg.TLS, ApplicationID: "azsqloutbox"}
 	if p.cfg.WebSockets {
 		options.NewWebSocketConn = p.cfg.dialWebSocket
 	}

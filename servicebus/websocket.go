@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"net"
+	"net/http"
 	"strings"
 
 	"github.com/Azure/azure-sdk-for-go/sdk/messaging/azservicebus"
@@ -20,7 +21,13 @@ func (c Config) dialWebSocket(ctx context.Context, args azservicebus.NewWebSocke
 		// same.
 		url = "ws" + strings.TrimPrefix(url, "wss")
 	}
-	socket, _, err := websocket.Dial(ctx, url, &websocket.DialOptions{Subprotocols: []string{"amqp"}})
+	transport := http.DefaultTransport.(*http.Transport).Clone()
+	transport.TLSClientConfig = c.TLS
+	transport.ForceAttemptHTTP2 = false // a WebSocket begins as HTTP/1.1
+	socket, _, err := websocket.Dial(ctx, url, &websocket.DialOptions{
+		HTTPClient:   &http.Client{Transport: transport},
+		Subprotocols: []string{"amqp"},
+	})
 	if err != nil {
 		return nil, fmt.Errorf("open a WebSocket for AMQP: %w", err)
 	}

@@ -1,0 +1,103 @@
+package servicebus_test
+
+import (
+	"context"
+	"crypto/ecdsa"
+	"crypto/elliptic"
+	"crypto/rand"
+	"crypto/tls"
+	"crypto/x509"
+	"math/big"
+	"net"
+	"testing"
+	"time"
+
+	"github.com/Azure/azure-sdk-for-go/sdk/azcore"
+	"github.com/Azure/azure-sdk-for-go/sdk/azcore/policy"
+
+	"azsqloutbox/servicebus"
+	"azsqloutbox/servicebus/emulator"
+	"azsqloutbox/worker"
+)
+
+// selfSigned makes a certificate for 127.0.0.1 and what a client needs to trust
+// it.
+func selfSigned(t *testing.T) (server, client *tls.Config) {
+	t.Helper()
+	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+	if err != nil {
+		t.Fatal(err)
+	}
+	template := &x509.Certificate{
+		SerialNumber: big.NewInt(1),
+		NotBefore:    time.Now().Add(-time.Hour),
+		NotAfter:     time.Now().Add(time.Hour),
+		IPAddresses:  []net.IP{net.IPv4(127, 0, 0, 1)},
+	}
+	der, err := x509.CreateCertificate(rand.Reader, template, template, key.Public(), key)
+	if err != nil {
+		t.Fatal(err)
+	}
+	certificate, err := x509.ParseCertificate(der)
+	if err != nil {
+		t.Fatal(err)
+	}
+	trusted := x509.NewCertPool()
+	trusted.AddCert(certificate)
+	return &tls.Config{Certificates: []tls.Certificate{{Certificate: [][]byte{der}, PrivateKey: key}}}, &tls.Config{RootCAs: trusted, ServerName: "127.0.0.1"}
+}
+
+func TestNamespaceWithCredentialOverTLS(t *testing.T) {
+	serverTLS, clientTLS := selfSigned(t)
+	for name, webSockets := range map[string]bool{"AMQP": false, "WebSockets": true} {
+		t.Run(name, func(t *testing.T) {
+			server := startEmulator(t, emulator.Config{TLS: serverTLS, Entities: []emulator.Entity{{Name: orders}}})
+			p := newPublisher(t, servicebus.Config{
+				Namespace: server.Addr(), Credential: fixedToken{}, TLS: clientTLS, WebSockets: webSockets,
+				Routes: mustRoutes(t, servicebus.Route{Entity: orders}), Source: "test",
+			})
+			wantAll(t, p.Publish(t.Context(), manyEvents(10, 10)), worker.Sent)
+			wantStored(t, server, 10)
+		})
+	}
+}
+
+func TestAnUntrustedCertificateIsNoConnection(t *testing.T) {
+	serverTLS, _ := selfSigned(t)
+	server := startEmulator(t, emulator.Config{TLS: serverTLS, Entities: []emulator.Entity{{Name: orders}}})
+	p := newPublisher(t, servicebus.Config{
+		Namespace: server.Addr(), Credential: fixedToken{},
+		Routes: mustRoutes(t, servicebus.Route{Entity: orders}), Source: "test",
+	})
+	servicebus.Hurry(p)
+	outcomes := p.Publish(inTime(t, time.Minute), manyEvents(2, 10))
+	wantAll(t, outcomes, worker.Unsent)
+	wantDestinationError(t, outcomes[0].Err, orders, servicebus.KindConnection)
+}
+
+// hangingCredential ignores its context, as azservicebus gives it none.
+type hangingCredential struct{ release chan struct{} }
+
+func (c hangingCredential) GetToken(context.Context, policy.TokenRequestOptions) (azcore.AccessToken, error) {
+	<-c.release
+	return azcore.AccessToken{Token: "token", ExpiresOn: time.Now().Add(time.Hour)}, nil
+}
+
+// A call that hangs beyond its context is left behind: Publish returns, and the
+// next one is served by a new connection.
+func TestAHangingCallIsAbandoned(t *testing.T) {
+	serverTLS, clientTLS := selfSigned(t)
+	server := startEmulator(t, emulator.Config{TLS: serverTLS, Entities: []emulator.Entity{{Name: orders}}})
+	credential := hangingCredential{release: make(chan struct{})}
+	p := newPublisher(t, servicebus.Config{
+		Namespace: server.Addr(), Credential: credential, TLS: clientTLS,
+		Routes: mustRoutes(t, servicebus.Route{Entity: orders}), Source: "test",
+	})
+	outcomes := p.Publish(inTime(t, 100*time.Millisecond), manyEvents(2, 10))
+	wantAll(t, outcomes, worker.Unsent)
+	wantDestinationError(t, outcomes[0].Err, orders, servicebus.KindTimeout)
+
+	close(credential.release)
+	wantAll(t, p.Publish(t.Context(), manyEvents(2, 10)), worker.Sent)
+	wantStored(t, server, 2)
+}
