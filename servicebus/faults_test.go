@@ -325,12 +325,53 @@ func TestNoBrokerThere(t *testing.T) {
 	wantDestinationError(t, outcomes[0].Err, orders, servicebus.KindConnection)
 }
 
-func TestWebSockets(t *testing.T) {
-	server, p := emulated(t, emulator.Entity{}, servicebus.Config{WebSockets: true})
-	wantAll(t, p.Publish(t.Context(), manyEvents(500, 600)), worker.Sent)
-	server.KillConnections()
-	wantAll(t, p.Publish(t.Context(), manyEvents(500, 600)), worker.Sent)
-	wantStored(t, server, 1000)
+func TestBatchLimitsOfOurOwn(t *testing.T) {
+	batches := func(t *testing.T, cfg servicebus.Config) int64 {
+		server, p := emulated(t, emulator.Entity{}, cfg)
+		wantAll(t, p.Publish(t.Context(), manyEvents(1000, 600)), worker.Sent)
+		wantStored(t, server, 1000)
+		return server.Stats().Batches
+	}
+	byLink := batches(t, servicebus.Config{})
+	if byLink < 3 || byLink > 5 {
+		t.Errorf("1,000 events of 600 bytes took %d batches of 256 KB", byLink)
+	}
+	if got := batches(t, servicebus.Config{MaxBatchBytes: 64 << 10}); got < 3*byLink {
+		t.Errorf("a limit of 64 KB made %d batches, the link's 256 KB makes %d", got, byLink)
+	}
+	if got := batches(t, servicebus.Config{MaxBatchBytes: 10 << 20}); got != byLink {
+		t.Errorf("a limit above the link's made %d batches, the link's makes %d", got, byLink)
+	}
+	if got := batches(t, servicebus.Config{MaxBatchMessages: 50}); got != 20 {
+		t.Errorf("a limit of 50 messages made %d batches, want 20", got)
+	}
+}
+
+func TestConnectionsAreShared(t *testing.T) {
+	server, p := emulated(t, emulator.Entity{}, servicebus.Config{Connections: 3})
+	publishAtOnce(t, p, 9, 20)
+	if got := server.Stats().ConnectionsAccepted; got != 3 {
+		t.Errorf("%d connections were opened, want 3", got)
+	}
+	// One link to send, two to the entity's management, as azservicebus does.
+	if got := server.Stats().Links; got != 9 {
+		t.Errorf("%d links are open, want 3 on each connection", got)
+	}
+}
+
+func TestADeadSenderIsClosed(t *testing.T) {
+	server, p := emulated(t, emulator.Entity{}, servicebus.Config{})
+	for range 3 {
+		wantAll(t, p.Publish(t.Context(), manyEvents(5, 10)), worker.Sent)
+		server.Inject(emulator.Fault{Kind: emulator.DetachLink, Condition: "com.microsoft:server-busy"})
+		wantAll(t, p.Publish(t.Context(), manyEvents(5, 10)), worker.Sent)
+	}
+	if err := p.Close(t.Context()); err != nil {
+		t.Error(err)
+	}
+	if got := server.Stats(); got.ConnectionsAccepted != 1 || got.LinksAttached < 12 {
+		t.Errorf("%d connections and %d links were opened, want new links on one connection", got.ConnectionsAccepted, got.LinksAttached)
+	}
 }
 
 // Connections break all the time while many publish: whoever tries again what

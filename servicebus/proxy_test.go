@@ -1,0 +1,123 @@
+package servicebus_test
+
+import (
+	"io"
+	"net"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"azsqloutbox/servicebus"
+	"azsqloutbox/servicebus/emulator"
+	"azsqloutbox/worker"
+)
+
+// proxy stands between a client and a server, and can let connections
+// fall silent as a network does that loses every packet: nobody is told.
+type proxy struct {
+	listener net.Listener
+	target   string
+
+	mu      sync.Mutex
+	stalled *atomic.Bool // of the connections that exist now
+	conns   sync.WaitGroup
+	hello   atomic.Pointer[string] // what a client said first, the last one counts
+}
+
+// newProxy returns a proxy and the connection string that leads through
+// it.
+func newProxy(t *testing.T, server *emulator.Server) (*proxy, string) {
+	t.Helper()
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	p := &proxy{listener: listener, target: server.Addr(), stalled: new(atomic.Bool)}
+	p.conns.Go(p.accept)
+	t.Cleanup(func() {
+		listener.Close()
+		p.conns.Wait()
+	})
+	return p, strings.Replace(server.ConnectionString(), server.Addr(), listener.Addr().String(), 1)
+}
+
+// stall silences the connections there are; new ones work.
+func (p *proxy) stall() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.stalled.Store(true)
+	p.stalled = new(atomic.Bool)
+}
+
+func (p *proxy) accept() {
+	for {
+		client, err := p.listener.Accept()
+		if err != nil {
+			return
+		}
+		server, err := net.Dial("tcp", p.target)
+		if err != nil {
+			client.Close()
+			continue
+		}
+		p.mu.Lock()
+		stalled := p.stalled
+		p.mu.Unlock()
+		p.conns.Go(func() { p.copy(client, server, stalled, func([]byte) {}) })
+		p.conns.Go(func() {
+			p.copy(server, client, stalled, func(b []byte) {
+				hello := string(b)
+				p.hello.Store(&hello)
+			})
+		})
+	}
+}
+
+func (p *proxy) copy(to, from net.Conn, stalled *atomic.Bool, first func([]byte)) {
+	defer to.Close()
+	buffer := make([]byte, 64<<10)
+	for i := 0; ; i++ {
+		n, err := from.Read(buffer)
+		if err != nil {
+			return
+		}
+		if i == 0 {
+			first(buffer[:n])
+		}
+		if stalled.Load() {
+			_, _ = io.Copy(io.Discard, from) // swallow until the client hangs up
+			return
+		}
+		if _, err := to.Write(buffer[:n]); err != nil {
+			return
+		}
+	}
+}
+
+// A connection that falls silent is given up for a new one, within the same
+// Publish.
+func TestASilentConnectionIsReplaced(t *testing.T) {
+	server := startEmulator(t, emulator.Config{Entities: []emulator.Entity{{Name: orders, DuplicateDetection: true}}})
+	through, connectionString := newProxy(t, server)
+	_, p := broker{connectionString: connectionString, queue: orders}.publisher(t, servicebus.Config{SendTimeout: time.Second})
+
+	wantAll(t, p.Publish(t.Context(), manyEvents(5, 10)), worker.Sent)
+	through.stall()
+	wantAll(t, p.Publish(inTime(t, time.Minute), manyEvents(10, 10)[5:]), worker.Sent)
+	wantStored(t, server, 10)
+}
+
+func TestWebSockets(t *testing.T) {
+	server := startEmulator(t, emulator.Config{Entities: []emulator.Entity{{Name: orders}}})
+	through, connectionString := newProxy(t, server)
+	_, p := broker{connectionString: connectionString, queue: orders}.publisher(t, servicebus.Config{WebSockets: true})
+	wantAll(t, p.Publish(t.Context(), manyEvents(500, 600)), worker.Sent)
+	server.KillConnections()
+	wantAll(t, p.Publish(t.Context(), manyEvents(500, 600)), worker.Sent)
+	wantStored(t, server, 1000)
+	if hello := *through.hello.Load(); !strings.HasPrefix(hello, "GET /$servicebus/websocket HTTP/1.1\r\n") {
+		t.Errorf("the connection began with %q, want a WebSocket", hello[:min(len(hello), 40)])
+	}
+}
