@@ -159,7 +159,7 @@ func (c *Cursor) Next() (Row, bool, error) {
 		if c.exhausted {
 			return Row{}, false, nil
 		}
-		if err := context.Cause(c.ctx); err != nil {
+		if err := c.ctx.Err(); err != nil {
 			return Row{}, false, err
 		}
 		c.fill()

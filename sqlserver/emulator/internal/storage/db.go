@@ -15,8 +15,8 @@
 // A Session and its Txn belong to one goroutine at a time; everything of DB,
 // Table and Index may be called from many at once.
 //
-// Three kinds of mutex guard it all, taken in this order and never held while
-// somebody waits for a lock: a table's, the history's, the lock manager's.
+// Mutexes: each table has one, and with it held the lock manager's may be
+// taken; the history's is held alone. None is held while waiting for a lock.
 package storage
 
 import (

@@ -74,7 +74,7 @@ func (m *lockManager) await(ctx context.Context, w *waiter, timeout time.Duratio
 	case err := <-w.done:
 		return w.granted, err
 	case <-ctx.Done():
-		cause = context.Cause(ctx)
+		cause = ctx.Err()
 	case <-expired:
 		cause = ErrLockTimeout
 	}

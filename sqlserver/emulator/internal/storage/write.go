@@ -80,7 +80,7 @@ func (tx *Txn) lockBase(ctx context.Context, a *access, row Row) (*record, error
 	if !ok {
 		return nil, ErrRowGone
 	}
-	if _, err := tx.lockRow(ctx, a, base, X, tx.session.LockTimeout); err != nil {
+	if err := tx.lockRow(ctx, a, base, X, tx.session.LockTimeout); err != nil {
 		return nil, err
 	}
 	t.mu.RLock()
@@ -117,7 +117,7 @@ func (tx *Txn) plan(ctx context.Context, a *access, rec *record, values []sqltyp
 		case s.leaves == nil && !s.enters, stays && !ix.touched(old, values):
 			continue
 		case s.leaves != nil && slot != 0:
-			if _, err := tx.lockRow(ctx, a, s.leaves, X, tx.session.LockTimeout); err != nil {
+			if err := tx.lockRow(ctx, a, s.leaves, X, tx.session.LockTimeout); err != nil {
 				return nil, err
 			}
 		}
@@ -126,7 +126,7 @@ func (tx *Txn) plan(ctx context.Context, a *access, rec *record, values []sqltyp
 		}
 		if s.enters {
 			if s.revives = a.table.ghostOf(rec, ix, values); s.revives != nil {
-				if _, err := tx.lockRow(ctx, a, s.revives, X, tx.session.LockTimeout); err != nil {
+				if err := tx.lockRow(ctx, a, s.revives, X, tx.session.LockTimeout); err != nil {
 					return nil, err
 				}
 			}
