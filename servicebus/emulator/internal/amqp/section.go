@@ -157,14 +157,32 @@ func AppendReplyProperties(b, correlationID []byte) []byte {
 	})
 }
 
+// CheckMap says whether value is a map, or null, that can be walked to its end.
+func CheckMap(value []byte) error {
+	r := NewReader(value)
+	if r.Null() {
+		return nil
+	}
+	in, count, err := r.Map()
+	for range count {
+		if err == nil {
+			err = in.Skip()
+		}
+	}
+	if err == nil && in.Len() > 0 {
+		err = malformed("%d bytes behind the last entry of a map", in.Len())
+	}
+	return err
+}
+
 // AppendMapWith appends the map encoded in original (nil for none) with the
 // entries that add writes; entries of original whose key replaced names are
 // left out. added is how many entries add writes.
 func AppendMapWith(b, original []byte, replaced func(key []byte) bool, added int, add func([]byte) []byte) ([]byte, error) {
 	kept := added
 	b, mark := StartMap(b, 0)
-	if original != nil {
-		r := NewReader(original)
+	r := NewReader(original)
+	if original != nil && !r.Null() {
 		in, count, err := r.Map()
 		if err != nil {
 			return b, err

@@ -21,6 +21,9 @@ func (r *Reader) value(depth int) (any, error) {
 	}
 	switch code {
 	case codeDescribed:
+		if len(r.buf) > 0 && r.buf[0] == codeDescribed {
+			return nil, malformed("a descriptor that is itself described")
+		}
 		descriptor, err := r.value(depth + 1)
 		if err != nil {
 			return nil, err

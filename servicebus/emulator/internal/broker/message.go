@@ -135,6 +135,9 @@ func (m *Message) parse(raw []byte) error {
 			err = m.readAnnotations(section.Value)
 		case amqp.DescProperties:
 			m.id, m.session, m.hasSession, err = amqp.DecodeIdentity(section.Value)
+		case amqp.DescApplicationProperties:
+			// What the broker may have to add to must be sound.
+			err = amqp.CheckMap(section.Value)
 		case amqp.DescData, amqp.DescSequence, amqp.DescValue:
 			body = true
 		}
@@ -172,6 +175,9 @@ func (m *Message) readAnnotations(value []byte) error {
 	}
 	in, count, err := r.Map()
 	if err != nil || count == 0 {
+		return err
+	}
+	if err := amqp.CheckMap(value); err != nil {
 		return err
 	}
 	m.annotations = value
