@@ -50,4 +50,15 @@ func TestAppLockIsCounted(t *testing.T) {
 	}
 	_, err := other.AppLock(t.Context(), "r", storage.X, 0)
 	o.must(err)
+	o.must(other.AppUnlock("r"))
+
+	tx := begin(s)
+	_, err = tx.AppLock(t.Context(), "r", storage.U, 0)
+	o.must(err)
+	if err := s.AppUnlock("r"); !errors.Is(err, storage.ErrNotLocked) {
+		t.Errorf("the session released its transaction's lock: %v", err)
+	}
+	o.must(tx.AppUnlock("r"))
+	_, err = other.AppLock(t.Context(), "r", storage.X, 0)
+	o.must(err)
 }

@@ -191,3 +191,26 @@ func TestSharedLockDuration(t *testing.T) {
 		tx.Rollback()
 	}
 }
+
+// TABLOCK in a transaction that writes is SIX while the statement runs; after
+// it the writer's IX is what stays.
+func TestTableLockOfOneStatement(t *testing.T) {
+	o := newOutbox(t, 2)
+	s, other := o.session(), o.session()
+	other.LockTimeout = 0
+	tx := begin(s)
+	o.must(o.set(tx, 1, colPayload, text("x")))
+	o.read(tx, storage.ScanRequest{Mode: storage.ReadLocked, Lock: storage.S, TableLock: true})
+	if table, _ := o.held(s); table.String() != "SIX" {
+		t.Errorf("during the statement the table lock is %v", table)
+	}
+	late := begin(other)
+	if err := o.set(late, 2, colPayload, text("y")); !errors.Is(err, storage.ErrLockTimeout) {
+		t.Errorf("a write beside TABLOCK: %v", err)
+	}
+	tx.EndStatement()
+	if table, _ := o.held(s); table.String() != "IX" {
+		t.Errorf("after the statement the table lock is %v", table)
+	}
+	o.must(o.set(late, 2, colPayload, text("y")))
+}
