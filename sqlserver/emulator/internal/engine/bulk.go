@@ -1,0 +1,100 @@
+package engine
+
+import (
+	"context"
+
+	"github.com/sqlc-dev/teesql/ast"
+
+	"azsqloutbox/sqlserver/emulator/internal/sqltype"
+	"azsqloutbox/sqlserver/emulator/internal/storage"
+	"azsqloutbox/sqlserver/emulator/internal/tds"
+)
+
+// bulkLoad is an INSERT BULK whose rows are on their way.
+type bulkLoad struct {
+	plan *unit[*insertPlan]
+	cols []tds.Column
+	lock storage.LockMode
+}
+
+// insertBulk is INSERT BULK t (column type, …): the client sends the rows
+// next.
+func (b *builder) insertBulk(st *ast.InsertBulkStatement) (node, error) {
+	var cols []tds.Column
+	var refs []*ast.ColumnReferenceExpression
+	for _, d := range st.ColumnDefinitions {
+		t, err := b.engine.dataType(d.Column.DataType)
+		if err != nil {
+			return nil, err
+		}
+		cols = append(cols, tds.Column{Name: d.Column.ColumnIdentifier.Value, Type: t, Nullable: d.NullNotNull != "NotNull"})
+		refs = append(refs, columnNamed(d.Column.ColumnIdentifier))
+	}
+	load := &bulkLoad{cols: cols}
+	for _, o := range st.Options {
+		kind := syntaxName(o)
+		if base, ok := o.(*ast.BulkInsertOptionBase); ok {
+			kind = base.OptionKind
+		}
+		switch kind {
+		case "TabLock":
+			load.lock = storage.X
+		}
+	}
+	load.plan = newUnit(b, lineOf(st), func(c *compiler) (*insertPlan, error) {
+		spec := &ast.InsertSpecification{
+			Target:       &ast.NamedTableReference{SchemaObject: st.To},
+			Columns:      refs,
+			InsertSource: &ast.ValuesInsertSource{},
+		}
+		return c.insert(spec)
+	})
+	return action(func(x *exec) error {
+		if _, _, err := load.plan.get(x); err != nil {
+			return err
+		}
+		x.s.loads = load
+		return x.w.ExpectBulk(cols)
+	}), nil
+}
+
+// Bulk inserts the rows of an INSERT BULK, all or none.
+func (s *session) Bulk(ctx context.Context, columns []tds.Column, next func() ([]sqltype.Value, bool, error), w tds.ResultWriter) error {
+	return s.request(ctx, w, func(x *exec) error {
+		load := s.loads
+		s.loads = nil
+		if load == nil {
+			return raise(4002, 16, 1, "The incoming tabular data stream (TDS) protocol stream is incorrect. The stream ended unexpectedly.")
+		}
+		p, e, err := load.plan.get(x)
+		if err != nil {
+			return err
+		}
+		if err := p.target.settings(x, "INSERT"); err != nil {
+			return err
+		}
+		count := int64(0)
+		err = x.inTransaction(true, func(sc *statementScope) error {
+			e.tx = sc.tx
+			if load.lock != 0 {
+				if err := e.tx.LockTable(ctx, p.target.def.store, load.lock); err != nil {
+					return err
+				}
+			}
+			for {
+				row, ok, err := next()
+				if err != nil || !ok {
+					return err
+				}
+				if err := p.insertRow(e, row, &results{}); err != nil {
+					return err
+				}
+				count++
+			}
+		})
+		if err != nil {
+			return err
+		}
+		return x.done(count)
+	})
+}

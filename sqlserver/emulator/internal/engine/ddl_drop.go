@@ -1,0 +1,74 @@
+package engine
+
+import (
+	"strings"
+
+	"github.com/sqlc-dev/teesql/ast"
+)
+
+func errCannotDrop(kind, name string) error {
+	return raise(3701, 11, 5, "Cannot drop the %s '%s', because it does not exist or you do not have permission.", kind, name)
+}
+
+// dropTables is DROP TABLE.
+func (x *exec) dropTables(sc *statementScope, st *ast.DropTableStatement) error {
+	for _, name := range st.Objects {
+		if strings.HasPrefix(name.BaseIdentifier.Value, "#") {
+			if err := x.dropTempTable(sc, name.BaseIdentifier.Value, st.IsIfExists); err != nil {
+				return err
+			}
+			continue
+		}
+		o, err := x.s.engine.lookup(name)
+		def, ok := o.(*tableDef)
+		if err != nil || !ok {
+			if st.IsIfExists {
+				continue
+			}
+			return errCannotDrop("table", objectText(name))
+		}
+		if err := def.store.Drop(x.ctx, sc.tx); err != nil {
+			return err
+		}
+		if err := x.removeObject(sc, def); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (x *exec) dropTempTable(sc *statementScope, name string, ifExists bool) error {
+	temp := x.s.temp
+	def := temp.find(name)
+	if def == nil {
+		if ifExists {
+			return nil
+		}
+		return errCannotDrop("table", name)
+	}
+	temp.remove(name)
+	*sc.undo = append(*sc.undo, func() { temp.put(def) })
+	return nil
+}
+
+func (x *exec) removeObject(sc *statementScope, o object) error {
+	c := x.s.engine.catalog
+	return c.change(sc.undo, func() (func(), error) { return c.remove(nameOf(o.header().schema, o.header().name)), nil })
+}
+
+// dropObjects drops objects of one kind; is says which.
+func (x *exec) dropObjects(sc *statementScope, kind string, names []*ast.SchemaObjectName, ifExists bool, is func(object) bool) error {
+	for _, name := range names {
+		o, err := x.s.engine.lookup(name)
+		if err != nil || !is(o) {
+			if ifExists {
+				continue
+			}
+			return errCannotDrop(kind, objectText(name))
+		}
+		if err := x.removeObject(sc, o); err != nil {
+			return err
+		}
+	}
+	return nil
+}

@@ -1,0 +1,412 @@
+package engine
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/sqlc-dev/teesql/ast"
+
+	"azsqloutbox/sqlserver/emulator/internal/sqltype"
+	"azsqloutbox/sqlserver/emulator/internal/storage"
+)
+
+func errExists(name string) error {
+	return raise(2714, 16, 6, "There is already an object named '%s' in the database.", name)
+}
+
+// createTable is CREATE TABLE.
+func (x *exec) createTable(sc *statementScope, st *ast.CreateTableStatement) error {
+	e := x.s.engine
+	name := st.SchemaObjectName
+	if st.AsEdge || st.AsNode || st.AsFileTable || st.SelectStatement != nil || len(st.Options) > 0 || st.FederationScheme != nil {
+		return notModelled("this form of CREATE TABLE")
+	}
+	if strings.HasPrefix(name.BaseIdentifier.Value, "#") {
+		return x.createTempTable(sc, st)
+	}
+	owner, err := e.ownerSchema(name)
+	if err != nil {
+		return err
+	}
+	def, err := e.newTableDef(owner, name.BaseIdentifier.Value, st.Definition, x.s.set.ansiNullDefault)
+	if err != nil {
+		return err
+	}
+	if err := e.attach(x, sc, def); err != nil {
+		return err
+	}
+	return e.catalog.change(sc.undo, func() (func(), error) {
+		if e.catalog.taken(def) != "" {
+			return nil, errExists(e.catalog.taken(def))
+		}
+		return e.catalog.put(def), nil
+	})
+}
+
+// taken is the first of the definition's names that another object has.
+func (c *catalog) taken(def *tableDef) string {
+	if _, ok := c.objects[nameOf(def.schema, def.name)]; ok {
+		return def.name
+	}
+	for _, h := range def.constraints() {
+		if c.hasConstraint(h.schema, h.name, nil) {
+			return h.name
+		}
+	}
+	return ""
+}
+
+// hasConstraint looks for a constraint by name among the tables of a schema.
+func (c *catalog) hasConstraint(schema, name string, except *tableDef) bool {
+	for _, o := range c.objects {
+		t, ok := o.(*tableDef)
+		if !ok || t == except || !strings.EqualFold(t.schema, schema) {
+			continue
+		}
+		for _, h := range t.constraints() {
+			if strings.EqualFold(h.name, name) {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// constraints are the constraint objects of a table.
+func (t *tableDef) constraints() []*objectHeader {
+	var out []*objectHeader
+	for _, ix := range t.indexes {
+		if ix.constraint != "" {
+			out = append(out, &ix.object)
+		}
+	}
+	for _, ck := range t.checks {
+		out = append(out, &ck.objectHeader)
+	}
+	for _, c := range t.columns {
+		if c.def != nil {
+			out = append(out, &c.def.objectHeader)
+		}
+	}
+	return out
+}
+
+// ownerSchema is the schema that a new object goes into; 2760 when there is
+// none of that name.
+func (e *Engine) ownerSchema(name *ast.SchemaObjectName) (string, error) {
+	s := e.catalog.schema(schemaOf(name))
+	if s == nil {
+		return "", raise(2760, 16, 1, "The specified schema name \"%s\" either does not exist or you do not have permission to use it.", schemaOf(name))
+	}
+	if db := name.DatabaseIdentifier; db != nil && db.Value != "" && !strings.EqualFold(db.Value, e.config.Database) {
+		return "", notModelled("objects in other databases")
+	}
+	return s.name, nil
+}
+
+// createTempTable is CREATE TABLE #t: known to this session only.
+func (x *exec) createTempTable(sc *statementScope, st *ast.CreateTableStatement) error {
+	e := x.s.engine
+	name := st.SchemaObjectName.BaseIdentifier.Value
+	if strings.HasPrefix(name, "##") {
+		return notModelled("global temporary tables")
+	}
+	if x.s.temp.find(name) != nil {
+		return errExists(name)
+	}
+	def, err := e.newTableDef("dbo", name, st.Definition, x.s.set.ansiNullDefault)
+	if err != nil {
+		return err
+	}
+	def.temp = true
+	def.fullName = "tempdb.dbo." + name
+	if err := e.attach(x, sc, def); err != nil {
+		return err
+	}
+	x.s.temp.put(def)
+	temp := x.s.temp
+	*sc.undo = append(*sc.undo, func() { temp.remove(name) })
+	return nil
+}
+
+// newTableDef reads a table's definition. Nothing of it is in the catalog yet.
+func (e *Engine) newTableDef(schema, name string, st *ast.TableDefinition, nullable bool) (*tableDef, error) {
+	if st == nil {
+		return nil, errSyntax(name)
+	}
+	if len(name) > 128 {
+		return nil, raise(103, 15, 4, "The identifier that starts with '%s' is too long. Maximum length is 128.", name[:100])
+	}
+	if st.SystemTimePeriod != nil {
+		return nil, notModelled("temporal tables")
+	}
+	e.catalog.mu.Lock()
+	def := &tableDef{objectHeader: e.catalog.newHeader(schema, name), nextColumnID: 1, nextIndexID: 2}
+	e.catalog.mu.Unlock()
+	def.fullName = e.config.Database + "." + schema + "." + name
+	for _, c := range st.ColumnDefinitions {
+		if err := e.addColumn(def, c, nullable); err != nil {
+			return nil, err
+		}
+	}
+	for _, c := range st.ColumnDefinitions {
+		if err := e.columnConstraints(def, c); err != nil {
+			return nil, err
+		}
+	}
+	for _, c := range st.TableConstraints {
+		if err := e.addConstraint(def, c); err != nil {
+			return nil, err
+		}
+	}
+	for _, ix := range st.Indexes {
+		if err := e.inlineIndex(def, ix); err != nil {
+			return nil, err
+		}
+	}
+	if len(def.columns) == 0 {
+		return nil, errSyntax(")")
+	}
+	return def, nil
+}
+
+// addColumn adds a column to a definition.
+func (e *Engine) addColumn(def *tableDef, st *ast.ColumnDefinition, nullable bool) error {
+	name := st.ColumnIdentifier.Value
+	switch {
+	case st.ComputedColumnExpression != nil:
+		return notModelled("computed columns")
+	case st.GeneratedAlways != "", st.IsMasked, st.Encryption != nil, st.IsHidden:
+		return notModelled("generated, masked, hidden and encrypted columns")
+	case st.StorageOptions != nil && (st.StorageOptions.IsFileStream || (st.StorageOptions.SparseOption != "" && st.StorageOptions.SparseOption != "None")):
+		return notModelled("sparse and FILESTREAM columns")
+	case def.column(name) >= 0:
+		return raise(2705, 16, 3, "Column names in each table must be unique. Column name '%s' in table '%s' is specified more than once.", name, def.qualified())
+	}
+	t, err := e.dataType(st.DataType)
+	if err != nil {
+		return err
+	}
+	c := &columnDef{id: def.nextColumnID, name: name, typ: t, nullable: nullable, rowGUID: st.IsRowGuidCol}
+	if st.Collation != nil {
+		if !t.Kind.IsText() {
+			return raise(449, 16, 1, "Collation conflict caused by collate clauses with different collation '%s' and '%s'.", st.Collation.Value, t.Name())
+		}
+		coll, err := e.collation(st.Collation.Value)
+		if err != nil {
+			return err
+		}
+		c.typ.Collation, c.collationNamed = coll, true
+	}
+	if n := st.Nullable; n != nil {
+		c.nullable = n.Nullable
+	}
+	for _, k := range st.Constraints {
+		if n, ok := k.(*ast.NullableConstraintDefinition); ok {
+			c.nullable = n.Nullable
+		}
+		if u, ok := k.(*ast.UniqueConstraintDefinition); ok && u.IsPrimaryKey {
+			c.nullable = false
+		}
+	}
+	if st.IdentityOptions != nil {
+		if err := def.addIdentity(c, st.IdentityOptions); err != nil {
+			return err
+		}
+	}
+	def.nextColumnID++
+	def.columns = append(def.columns, c)
+	return nil
+}
+
+func (t *tableDef) addIdentity(c *columnDef, o *ast.IdentityOptions) error {
+	if t.identity != nil {
+		return raise(2744, 16, 2, "Multiple identity columns specified for table '%s'. Only one identity column per table is allowed.", t.name)
+	}
+	if !c.typ.Kind.IsInteger() || c.typ.Kind == sqltype.Bit {
+		return notModelled("IDENTITY of type %s", c.typ)
+	}
+	id := &identity{column: len(t.columns), seed: 1, increment: 1}
+	for _, p := range []struct {
+		x    ast.ScalarExpression
+		into *int64
+	}{{o.IdentitySeed, &id.seed}, {o.IdentityIncrement, &id.increment}} {
+		if p.x == nil {
+			continue
+		}
+		n, err := wholeNumber(p.x)
+		if err != nil {
+			return err
+		}
+		*p.into = n
+	}
+	id.next = id.seed
+	c.identity, c.nullable = true, false
+	t.identity = id
+	return nil
+}
+
+// columnConstraints adds what is written beside a column.
+func (e *Engine) columnConstraints(def *tableDef, st *ast.ColumnDefinition) error {
+	at := def.column(st.ColumnIdentifier.Value)
+	if d := st.DefaultConstraint; d != nil {
+		if err := e.addDefault(def, at, d); err != nil {
+			return err
+		}
+	}
+	for _, k := range st.Constraints {
+		var err error
+		switch k := k.(type) {
+		case *ast.NullableConstraintDefinition:
+		case *ast.DefaultConstraintDefinition:
+			err = e.addDefault(def, at, k)
+		case *ast.CheckConstraintDefinition:
+			err = e.addCheck(def, k, def.columns[at].id)
+		case *ast.UniqueConstraintDefinition:
+			u := *k
+			if len(u.Columns) == 0 {
+				u.Columns = []*ast.ColumnWithSortOrder{{Column: columnNamed(st.ColumnIdentifier)}}
+			}
+			err = e.addUnique(def, &u)
+		default:
+			err = notModelled("the constraint %s", syntaxName(k))
+		}
+		if err != nil {
+			return err
+		}
+	}
+	if st.Index != nil {
+		ix := *st.Index
+		if len(ix.Columns) == 0 {
+			ix.Columns = []*ast.ColumnWithSortOrder{{Column: columnNamed(st.ColumnIdentifier)}}
+		}
+		return e.inlineIndex(def, &ix)
+	}
+	return nil
+}
+
+func columnNamed(id *ast.Identifier) *ast.ColumnReferenceExpression {
+	return &ast.ColumnReferenceExpression{ColumnType: "Regular", MultiPartIdentifier: &ast.MultiPartIdentifier{Count: 1, Identifiers: []*ast.Identifier{id}}}
+}
+
+// addConstraint adds a table constraint.
+func (e *Engine) addConstraint(def *tableDef, k ast.TableConstraint) error {
+	switch k := k.(type) {
+	case *ast.UniqueConstraintDefinition:
+		return e.addUnique(def, k)
+	case *ast.CheckConstraintDefinition:
+		return e.addCheck(def, k, 0)
+	case *ast.DefaultConstraintDefinition:
+		if k.Column == nil {
+			return errSyntax("DEFAULT")
+		}
+		at := def.column(k.Column.Value)
+		if at < 0 {
+			return raise(1752, 16, 0, "Column '%s' in table '%s' is invalid for creating a default constraint.", k.Column.Value, def.name)
+		}
+		return e.addDefault(def, at, k)
+	}
+	return notModelled("the constraint %s", syntaxName(k))
+}
+
+// constraintHeader names a constraint, as the server would where nobody did.
+func (e *Engine) constraintHeader(def *tableDef, id *ast.Identifier, prefix string) (h objectHeader, system bool) {
+	e.catalog.mu.Lock()
+	defer e.catalog.mu.Unlock()
+	h = e.catalog.newHeader(def.schema, "")
+	if id != nil && id.Value != "" {
+		h.name = id.Value
+		return h, false
+	}
+	h.name = fmt.Sprintf("%s__%s__%08X", prefix, sqltype.CutUTF16(def.name, 9), uint32(h.id))
+	return h, true
+}
+
+func (e *Engine) addDefault(def *tableDef, at int, st *ast.DefaultConstraintDefinition) error {
+	if def.columns[at].def != nil {
+		return raise(1781, 16, 1, "Column already has a DEFAULT bound to it.")
+	}
+	if def.columns[at].identity {
+		return raise(1754, 16, 0, "Defaults cannot be created on columns with an IDENTITY attribute. Table '%s', column '%s'.", def.name, def.columns[at].name)
+	}
+	c := &compiler{engine: e, vars: (&variables{}).now(), checking: true, filterable: true}
+	if _, err := c.expression(st.Expression, &scope{}); err != nil {
+		return err
+	}
+	h, system := e.constraintHeader(def, st.ConstraintIdentifier, "DF")
+	col := *def.columns[at]
+	col.def = &defaultDef{objectHeader: h, expr: st.Expression, text: defaultText(st.Expression), systemNamed: system}
+	def.columns[at] = &col
+	return nil
+}
+
+func (e *Engine) addCheck(def *tableDef, st *ast.CheckConstraintDefinition, column int) error {
+	h, system := e.constraintHeader(def, st.ConstraintIdentifier, "CK")
+	ck := &checkDef{objectHeader: h, expr: st.CheckCondition, text: conditionText(st.CheckCondition), column: column, systemNamed: system}
+	c := &compiler{engine: e, vars: (&variables{}).now(), filterable: true}
+	src, err := c.newSource(def.name, def.schema, def.outCols())
+	if err != nil {
+		return err
+	}
+	if _, err := c.checkCondition(ck, src); err != nil {
+		return err
+	}
+	def.checks = append(def.checks, ck)
+	return nil
+}
+
+// attach makes the rows of a new definition: the table and its indexes.
+func (e *Engine) attach(x *exec, sc *statementScope, def *tableDef) error {
+	var spec *storage.IndexSpec
+	if cl := def.clustered(); cl != nil {
+		s, err := e.indexSpec(def, cl)
+		if err != nil {
+			return err
+		}
+		spec = &s
+	}
+	def.store = e.db.CreateTable(len(def.columns), spec)
+	for _, ix := range def.indexes {
+		if ix.clustered {
+			ix.store = def.store.Clustered()
+			continue
+		}
+		if err := e.attachIndex(x, sc, def, ix); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (e *Engine) attachIndex(x *exec, sc *statementScope, def *tableDef, ix *indexDef) error {
+	spec, err := e.indexSpec(def, ix)
+	if err != nil {
+		return err
+	}
+	ix.store, err = def.store.CreateIndex(x.ctx, sc.tx, spec)
+	return err
+}
+
+// memDefinition is the definition of a table variable or table type.
+func (e *Engine) memDefinition(name string, st *ast.TableDefinition) (*tableDef, error) {
+	def, err := e.newTableDef("", name, st, true)
+	if err != nil {
+		return nil, err
+	}
+	def.fullName = "tempdb.dbo." + name
+	return def, nil
+}
+
+func wholeNumber(x ast.ScalarExpression) (int64, error) {
+	c := &compiler{vars: (&variables{}).now(), checking: true}
+	s, err := c.expression(x, &scope{})
+	if err != nil {
+		return 0, err
+	}
+	v, err := s.eval(nil)
+	if err != nil {
+		return 0, err
+	}
+	v, err = sqltype.Convert(v, bigType, 0)
+	return v.N, err
+}

@@ -1,0 +1,174 @@
+package engine
+
+import (
+	"context"
+	"errors"
+
+	"azsqloutbox/sqlserver/emulator/internal/sqltype"
+	"azsqloutbox/sqlserver/emulator/internal/storage"
+	"azsqloutbox/sqlserver/emulator/internal/tds"
+)
+
+type writer = tds.ResultWriter
+
+// exec is a running module: a batch, a procedure, dynamic SQL.
+type exec struct {
+	s   *session
+	ctx context.Context
+	w   writer
+	mod *module
+	// vars and tables hold the module's variables by ordinal.
+	vars   []sqltype.Value
+	tables []*memTable
+	// caller is the module that called this one.
+	caller *exec
+	proc   *procedure
+	scope  *statementScope
+	// tries counts the TRY blocks around the current statement, callers'
+	// included.
+	tries int
+	// caught is the error that the running CATCH block handles.
+	caught *sqlError
+	status int32
+}
+
+// env is what a statement's expressions see while it runs: one slot for each
+// table source of the statement, subqueries included.
+type env struct {
+	x    *exec
+	tx   *storage.Txn
+	rows [][]sqltype.Value
+	ids  []storage.RowID
+	// now is the statement's clock: SYSUTCDATETIME() does not move within one.
+	now sqltype.Value
+}
+
+func (x *exec) newEnv(slots int) *env {
+	return &env{x: x, rows: make([][]sqltype.Value, slots), ids: make([]storage.RowID, slots)}
+}
+
+func (e *env) clock() sqltype.Value {
+	if e.now.IsNull() {
+		e.now = sqltype.Now()
+	}
+	return e.now
+}
+
+// node is one step of a module.
+type node interface {
+	run(x *exec) (signal, error)
+}
+
+// signal is how a statement leaves its block.
+type signal uint8
+
+const (
+	goOn signal = iota
+	breakLoop
+	continueLoop
+	leaveModule
+)
+
+// errAborted ends a batch whose error has been reported already.
+var errAborted = errors.New("batch aborted")
+
+// runList runs statements until one leaves the list. Errors are reported here,
+// where a statement that failed is left behind and the next one runs.
+func (x *exec) runList(list []node) (signal, error) {
+	for _, n := range list {
+		if err := x.ctx.Err(); err != nil {
+			return goOn, err
+		}
+		sig, err := n.run(x)
+		if err != nil {
+			if err = x.fail(err); err != nil {
+				return goOn, err
+			}
+			continue
+		}
+		if sig != goOn {
+			return sig, nil
+		}
+	}
+	return goOn, nil
+}
+
+// fail decides what an error does. nil lets the batch go on.
+func (x *exec) fail(err error) error {
+	if errors.Is(err, errAborted) {
+		return err
+	}
+	se, other := asSQLError(err)
+	if se == nil {
+		return other
+	}
+	if se.Procname == "" && x.proc != nil {
+		se.Procname = x.proc.name
+	}
+	x.s.lastError = se.Number
+	x.s.rowCountVar = 0
+	if x.tries > 0 {
+		x.doom(se)
+		return se
+	}
+	if err := x.w.Error(se.wire(x.s)); err != nil {
+		return err
+	}
+	if se.terminated {
+		if err := x.w.Info(&tds.Error{Number: 3621, Class: 0, State: 0, Message: "The statement has been terminated.", Server: x.s.engine.config.Server, Line: se.Line}); err != nil {
+			return err
+		}
+	}
+	if err := x.w.Done(0, false); err != nil {
+		return err
+	}
+	abort := x.s.set.xactAbort && se.effect != sparesTransaction
+	if (abort || se.effect == endsTransaction) && x.s.tran != nil {
+		if err := x.s.rollback(x.w); err != nil {
+			return err
+		}
+	}
+	if abort || se.effect == endsBatch || se.effect == endsTransaction {
+		return errAborted
+	}
+	return nil
+}
+
+// doom makes the transaction uncommittable when an error that would have
+// rolled it back is caught by TRY.
+func (x *exec) doom(se *sqlError) {
+	if x.s.tran == nil || se.effect == sparesTransaction {
+		return
+	}
+	if x.s.set.xactAbort || se.effect == endsTransaction {
+		x.s.tran.doomed = true
+	}
+}
+
+// wire is the error as the protocol sends it.
+func (e *sqlError) wire(s *session) *tds.Error {
+	out := tds.Error(e.message)
+	if out.Server == "" {
+		out.Server = s.engine.config.Server
+	}
+	if out.State == 0 && out.Class > 10 {
+		out.State = 1
+	}
+	if out.Line == 0 {
+		out.Line = 1
+	}
+	return &out
+}
+
+// done ends a statement that counts rows.
+func (x *exec) done(count int64) error {
+	x.s.rowCountVar = count
+	x.s.lastError = 0
+	return x.w.Done(count, !x.s.set.noCount)
+}
+
+// quiet ends a statement that says nothing to the client.
+func (x *exec) quiet(count int64) {
+	x.s.rowCountVar = count
+	x.s.lastError = 0
+}

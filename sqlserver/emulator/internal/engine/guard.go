@@ -1,0 +1,193 @@
+package engine
+
+import (
+	"strings"
+	"unicode"
+	"unicode/utf8"
+)
+
+// The parser recurses, and a few megabytes of '(' would end the process. These
+// bounds are far above what anybody writes by hand.
+const (
+	maxTextBytes   = 4 << 20
+	maxNesting     = 200
+	maxUnaryRun    = 64
+	maxConditional = 5000
+)
+
+// guard refuses text that the parser must not see, and text that it would let
+// through although it is cut off: unbalanced parentheses, BEGIN without END,
+// strings and comments that do not end.
+type guard struct {
+	text  string
+	pos   int
+	token string
+
+	parens, blocks int
+	unary          int
+	conditionals   int
+	afterBegin     bool
+	doubleQuoted   bool
+}
+
+// check scans the text. doubleQuoted says that it holds a "…" token, whose
+// meaning QUOTED_IDENTIFIER decides.
+func (g *guard) check() *sqlError {
+	if len(g.text) > maxTextBytes {
+		return notModelled("batches of more than %d bytes", maxTextBytes)
+	}
+	for g.next() {
+		if e := g.count(); e != nil {
+			return e
+		}
+	}
+	switch {
+	case g.pos < 0:
+		return g.unterminated()
+	case g.parens != 0 || g.blocks != 0:
+		return errSyntax(strings.TrimSpace(g.token))
+	}
+	return nil
+}
+
+func (g *guard) unterminated() *sqlError {
+	if strings.HasPrefix(g.token, "/*") {
+		return raiseBatch(113, 15, 1, "Missing end comment mark '*/'.")
+	}
+	return raiseBatch(105, 15, 1, "Unclosed quotation mark after the character string '%s'.", strings.TrimLeft(g.token, "N'\"["))
+}
+
+// count follows the nesting.
+func (g *guard) count() *sqlError {
+	word := strings.ToUpper(g.token)
+	if g.afterBegin {
+		g.afterBegin = false
+		switch word {
+		case "TRAN", "TRANSACTION", "DISTRIBUTED", "DIALOG", "CONVERSATION":
+			g.blocks--
+		}
+	}
+	switch word {
+	case "(":
+		g.parens++
+	case ")":
+		g.parens--
+		if g.parens < 0 {
+			return errSyntax(")")
+		}
+	case "BEGIN":
+		g.blocks++
+		g.afterBegin = true
+	case "CASE":
+		g.blocks++
+	case "END":
+		g.blocks--
+		if g.blocks < 0 {
+			return errSyntax("END")
+		}
+	case "IF", "WHILE", "ELSE":
+		g.conditionals++
+	}
+	switch word {
+	case "-", "+", "~", "NOT":
+		g.unary++
+	default:
+		g.unary = 0
+	}
+	if g.parens+g.blocks > maxNesting || g.unary > maxUnaryRun || g.conditionals > maxConditional {
+		return raiseBatch(191, 15, 1, "Some part of your SQL statement is nested too deeply. Rewrite the query or break it up into smaller queries.")
+	}
+	return nil
+}
+
+// next moves to the next token. At the end of the text it returns false; pos
+// is then -1 when something did not end.
+func (g *guard) next() bool {
+	for g.pos < len(g.text) {
+		rest := g.text[g.pos:]
+		c := rest[0]
+		switch {
+		case c == ' ' || c == '\t' || c == '\r' || c == '\n':
+			g.pos++
+		case strings.HasPrefix(rest, "--"):
+			end := strings.IndexByte(rest, '\n')
+			if end < 0 {
+				end = len(rest) - 1
+			}
+			g.pos += end + 1
+		case strings.HasPrefix(rest, "/*"):
+			end := commentEnd(rest)
+			if end < 0 {
+				return g.unfinished(rest)
+			}
+			g.pos += end
+		case c == '\'':
+			return g.quoted(rest, '\'')
+		case c == '"':
+			g.doubleQuoted = true
+			return g.quoted(rest, '"')
+		case c == '[':
+			return g.quoted(rest, ']')
+		case isWordByte(c):
+			n := 1
+			for n < len(rest) && isWordByte(rest[n]) {
+				n++
+			}
+			return g.take(rest[:n])
+		default:
+			_, n := utf8.DecodeRuneInString(rest)
+			return g.take(rest[:n])
+		}
+	}
+	return false
+}
+
+func (g *guard) take(token string) bool {
+	g.token = token
+	g.pos += len(token)
+	return true
+}
+
+func (g *guard) unfinished(rest string) bool {
+	g.token, g.pos = rest, -1
+	return false
+}
+
+// quoted takes up to the closing mark; a doubled one does not close.
+func (g *guard) quoted(rest string, closing byte) bool {
+	for i := 1; i < len(rest); i++ {
+		if rest[i] != closing {
+			continue
+		}
+		if i+1 < len(rest) && rest[i+1] == closing {
+			i++
+			continue
+		}
+		return g.take(rest[:i+1])
+	}
+	return g.unfinished(rest)
+}
+
+// commentEnd is the length of a block comment; they nest.
+func commentEnd(s string) int {
+	depth := 0
+	for i := 0; i+1 < len(s); i++ {
+		switch s[i : i+2] {
+		case "/*":
+			depth++
+			i++
+		case "*/":
+			depth--
+			i++
+			if depth == 0 {
+				return i + 1
+			}
+		}
+	}
+	return -1
+}
+
+func isWordByte(c byte) bool {
+	return c == '_' || c == '@' || c == '#' || c == '$' || c >= utf8.RuneSelf ||
+		unicode.IsLetter(rune(c)) || unicode.IsDigit(rune(c))
+}

@@ -1,0 +1,174 @@
+package engine
+
+import (
+	"strconv"
+
+	"github.com/sqlc-dev/teesql/ast"
+
+	"azsqloutbox/sqlserver/emulator/internal/storage"
+)
+
+// tableHints are the hints of one table reference.
+type tableHints struct {
+	index     string // INDEX(name)
+	indexID   int    // INDEX(n), -1 for none
+	forceSeek bool
+	forceScan bool
+
+	lock      storage.LockMode // U or X by UPDLOCK, XLOCK
+	readPast  bool
+	locked    bool // READCOMMITTEDLOCK
+	dirty     bool // NOLOCK, READUNCOMMITTED
+	hold      bool // HOLDLOCK, SERIALIZABLE, REPEATABLEREAD
+	snapshot  bool
+	tableLock storage.LockMode // S or X by TABLOCK, TABLOCKX
+	noWait    bool
+}
+
+func (c *compiler) tableHints(list []ast.TableHintType) (*tableHints, error) {
+	h := &tableHints{indexID: -1}
+	for _, hint := range list {
+		switch hint := hint.(type) {
+		case *ast.IndexTableHint:
+			if len(hint.IndexValues) != 1 {
+				return nil, notModelled("INDEX hints with several indexes")
+			}
+			if err := h.setIndex(hint.IndexValues[0]); err != nil {
+				return nil, err
+			}
+		case *ast.ForceSeekTableHint:
+			h.forceSeek = true
+			if hint.IndexValue != nil {
+				if err := h.setIndex(hint.IndexValue); err != nil {
+					return nil, err
+				}
+			}
+		case *ast.TableHint:
+			if err := h.set(hint.HintKind); err != nil {
+				return nil, err
+			}
+		default:
+			return nil, notModelled("the table hint %s", syntaxName(hint))
+		}
+	}
+	if h.dirty && (h.lock != 0 || h.locked || h.hold || h.tableLock != 0 || h.readPast) {
+		return nil, raiseBatch(1047, 15, 1, "Conflicting locking hints specified.")
+	}
+	return h, nil
+}
+
+func (h *tableHints) setIndex(v *ast.IdentifierOrValueExpression) error {
+	if v.Identifier != nil {
+		h.index = v.Identifier.Value
+		return nil
+	}
+	n, err := strconv.Atoi(v.Value)
+	if err != nil {
+		return errSyntax(v.Value)
+	}
+	h.indexID = n
+	return nil
+}
+
+// set knows every simple hint by the name that the parser gives it; one that
+// is misspelled comes out of the parser unchanged.
+func (h *tableHints) set(kind string) error {
+	switch kind {
+	case "UpdLock":
+		h.lock |= storage.U
+	case "XLock":
+		h.lock |= storage.X
+	case "ReadPast":
+		h.readPast = true
+	case "ReadCommittedLock":
+		h.locked = true
+	case "NoLock", "ReadUncommitted":
+		h.dirty = true
+	case "HoldLock", "Serializable", "RepeatableRead":
+		h.hold = true
+	case "Snapshot":
+		h.snapshot = true
+	case "TabLock":
+		h.tableLock |= storage.S
+	case "TabLockX":
+		h.tableLock |= storage.X
+	case "NoWait":
+		h.noWait = true
+	case "ForceSeek":
+		h.forceSeek = true
+	case "ForceScan":
+		h.forceScan = true
+	case "Rowlock", "RowLock", "PagLock", "ReadCommitted", "KeepIdentity", "KeepDefaults", "IgnoreConstraints":
+	default:
+		return raiseBatch(321, 15, 1, "\"%s\" is not a recognized table hints option. If it is intended as a parameter to a table-valued function or to the CHANGETABLE function, ensure that your database compatibility mode is set to 90.", kind)
+	}
+	return nil
+}
+
+// lockRequest turns hints, isolation level and the statement's own need into a
+// storage request. target says that the statement changes the table.
+func (h *tableHints) lockRequest(e *env, target bool) (storage.ScanRequest, error) {
+	iso := e.x.isolation()
+	r := storage.ScanRequest{ReadPast: h.readPast, NoWait: h.noWait}
+	if h.readPast && iso != storage.ReadCommitted && iso != storage.RepeatableRead {
+		return r, raiseBatch(650, 16, 1, "You can only specify the READPAST lock in the READ COMMITTED or REPEATABLE READ isolation levels.")
+	}
+	if h.readPast && h.hold {
+		return r, raiseBatch(650, 16, 1, "You can only specify the READPAST lock in the READ COMMITTED or REPEATABLE READ isolation levels.")
+	}
+	lock := h.lock
+	if target && lock == 0 {
+		lock = storage.U
+	}
+	if lock&storage.X != 0 {
+		lock = storage.X
+	}
+	r.TableLock = h.tableLock != 0
+	r.Hold = h.hold || iso == storage.RepeatableRead || iso == storage.Serializable
+	switch {
+	case h.tableLock&storage.X != 0:
+		r.Mode, r.Lock = storage.ReadLocked, storage.X
+	case lock != 0:
+		r.Mode, r.Lock = storage.ReadLocked, lock
+	case h.dirty || (iso == storage.ReadUncommitted && !h.locked && !r.Hold && h.tableLock == 0):
+		r.Mode = storage.ReadDirty
+	case h.locked, r.Hold, h.tableLock != 0:
+		r.Mode, r.Lock = storage.ReadLocked, storage.S
+	case iso == storage.Snapshot, e.x.s.engine.database.readCommittedSnapshot.Load():
+		r.Mode = storage.ReadVersion
+	default:
+		r.Mode, r.Lock = storage.ReadLocked, storage.S
+	}
+	return r, nil
+}
+
+// isolation is the level in force: a transaction under SNAPSHOT keeps it.
+func (x *exec) isolation() storage.Isolation { return x.s.set.isolation }
+
+// joinHints are the OPTION hints that matter: FORCE ORDER.
+func optimizerHints(list []ast.OptimizerHintBase) (forceOrder bool, err error) {
+	for _, hint := range list {
+		kind := ""
+		switch hint := hint.(type) {
+		case *ast.OptimizerHint:
+			kind = hint.HintKind
+		case *ast.LiteralOptimizerHint:
+			kind = hint.HintKind
+		case *ast.UseHintList:
+			continue
+		default:
+			continue
+		}
+		switch kind {
+		case "ForceOrder":
+			forceOrder = true
+		case "MaxDop", "Recompile", "LoopJoin", "HashJoin", "MergeJoin", "Fast", "KeepPlan", "KeepFixedPlan",
+			"MaxRecursion", "HashGroup", "OrderGroup", "Label", "OptimizeFor", "ParameterizationSimple",
+			"ParameterizationForced", "RobustPlan", "ExpandViews", "MinGrantPercent", "MaxGrantPercent",
+			"NoPerformanceSpool", "OptimizeForUnknown", "IgnoreNonClusteredColumnStoreIndex", "QueryTraceOn":
+		default:
+			return false, errSyntax(kind)
+		}
+	}
+	return forceOrder, nil
+}

@@ -1,0 +1,394 @@
+package engine
+
+import (
+	"errors"
+	"slices"
+	"strings"
+
+	"github.com/sqlc-dev/teesql/ast"
+
+	"azsqloutbox/sqlserver/emulator/internal/sqltype"
+	"azsqloutbox/sqlserver/emulator/internal/storage"
+)
+
+// insertPlan is a compiled INSERT.
+type insertPlan struct {
+	target *target
+	hints  *tableHints
+	// columns are the ordinals that the source fills; defaults has an
+	// expression for each other one that has a default.
+	columns  []int
+	defaults []*scalar
+	rows     rowFunc
+	limit    *limit
+	output   *outputClause
+	// explicitIdentity: the statement names the IDENTITY column.
+	explicitIdentity bool
+}
+
+type insertion struct{ unit *unit[*insertPlan] }
+
+func (b *builder) insertStatement(st *ast.InsertStatement) (node, error) {
+	if _, err := optimizerHints(st.OptimizerHints); err != nil {
+		return nil, err
+	}
+	if _, ok := st.InsertSpecification.InsertSource.(*ast.ExecuteInsertSource); ok {
+		return nil, notModelled("INSERT … EXEC")
+	}
+	return &insertion{newUnit(b, lineOf(st), func(c *compiler) (*insertPlan, error) {
+		if err := c.pushCTEs(st.WithCtesAndXmlNamespaces); err != nil {
+			return nil, err
+		}
+		return c.insert(st.InsertSpecification)
+	})}, nil
+}
+
+func (c *compiler) insert(spec *ast.InsertSpecification) (*insertPlan, error) {
+	t, err := c.writeTarget(spec.Target)
+	if err != nil {
+		return nil, err
+	}
+	c.reads = true
+	p := &insertPlan{target: t, hints: &tableHints{indexID: -1}}
+	if named, ok := spec.Target.(*ast.NamedTableReference); ok {
+		if p.hints, err = c.tableHints(named.TableHints); err != nil {
+			return nil, err
+		}
+	}
+	if p.columns, err = insertColumns(t.def, spec.Columns); err != nil {
+		return nil, err
+	}
+	for _, col := range p.columns {
+		p.explicitIdentity = p.explicitIdentity || (t.def.columns[col].identity && len(spec.Columns) > 0)
+	}
+	if err := c.insertSource(p, spec); err != nil {
+		return nil, err
+	}
+	if p.defaults, err = c.defaults(t.def); err != nil {
+		return nil, err
+	}
+	if spec.TopRowFilter != nil {
+		if p.limit, err = c.limit(spec.TopRowFilter, nil, &scope{}); err != nil {
+			return nil, err
+		}
+	}
+	p.output, err = c.output(spec.OutputClause, spec.OutputIntoClause, t.def, true, false, nil)
+	return p, err
+}
+
+// writeTarget is the table of an INSERT.
+func (c *compiler) writeTarget(ref ast.TableReference) (*target, error) {
+	switch ref := ref.(type) {
+	case *ast.VariableTableReference:
+		i, v, ok := c.vars.table(ref.Variable.Name)
+		if !ok {
+			return nil, errUndeclaredTable(ref.Variable.Name)
+		}
+		if v.readOnly {
+			return nil, raiseBatch(10700, 16, 1, "The table-valued parameter \"%s\" is READONLY and cannot be modified.", v.name)
+		}
+		src, err := c.newSource(v.name, "", v.def.outCols())
+		if err != nil {
+			return nil, err
+		}
+		return c.newTarget(v.def, i, src)
+	case *ast.NamedTableReference:
+		if c.engine.isView(ref.SchemaObject) {
+			return nil, raiseBatch(259, 16, 1, "Ad hoc updates to system catalogs are not allowed.")
+		}
+		def, err := c.table(ref.SchemaObject)
+		if err != nil {
+			return nil, err
+		}
+		src, err := c.newSource(def.name, def.schema, def.outCols())
+		if err != nil {
+			return nil, err
+		}
+		return c.newTarget(def, -1, src)
+	}
+	return nil, notModelled("INSERT into %s", syntaxName(ref))
+}
+
+// insertColumns are the ordinals that a column list names, or all that can be
+// filled.
+func insertColumns(def *tableDef, list []*ast.ColumnReferenceExpression) ([]int, error) {
+	var cols []int
+	if len(list) == 0 {
+		for i, c := range def.columns {
+			if !c.identity {
+				cols = append(cols, i)
+			}
+		}
+		return cols, nil
+	}
+	seen := make(map[int]bool)
+	for _, ref := range list {
+		ids := ref.MultiPartIdentifier.Identifiers
+		name := ids[len(ids)-1].Value
+		i := def.column(name)
+		if i < 0 {
+			return nil, errNoColumn(name)
+		}
+		if seen[i] {
+			return nil, raiseBatch(264, 16, 1, "The column name '%s' is specified more than once in the SET clause or column list of an INSERT. A column cannot be assigned more than one value in the same clause. Modify the clause to make sure that a column is updated only once. If this statement updates or inserts columns into a view, column aliasing can conceal the duplication in your code.", name)
+		}
+		seen[i] = true
+		cols = append(cols, i)
+	}
+	return cols, nil
+}
+
+// defaults compiles the default of every column that has one.
+func (c *compiler) defaults(def *tableDef) ([]*scalar, error) {
+	out := make([]*scalar, len(def.columns))
+	for i, col := range def.columns {
+		if col.def == nil {
+			continue
+		}
+		level := c.level
+		c.level = nil
+		s, err := c.expression(col.def.expr, &scope{})
+		c.level = level
+		if err != nil {
+			return nil, err
+		}
+		out[i] = s
+	}
+	return out, nil
+}
+
+func (c *compiler) insertSource(p *insertPlan, spec *ast.InsertSpecification) error {
+	switch src := spec.InsertSource.(type) {
+	case *ast.ValuesInsertSource:
+		if src.IsDefaultValues {
+			p.columns = nil
+			p.rows = func(e *env, emit func([]sqltype.Value) error) error { return emit(nil) }
+			return nil
+		}
+		return c.insertValues(p, src.RowValues)
+	case *ast.SelectInsertSource:
+		q, err := c.query(src.Select, &scope{}, false)
+		if err != nil {
+			return err
+		}
+		if err := p.width(len(q.cols), len(spec.Columns) > 0); err != nil {
+			return err
+		}
+		p.rows = q.each
+		return nil
+	}
+	return notModelled("INSERT from %s", syntaxName(spec.InsertSource))
+}
+
+func (p *insertPlan) width(n int, listed bool) error {
+	switch {
+	case n == len(p.columns):
+		return nil
+	case !listed:
+		return raiseBatch(213, 16, 1, "Column name or number of supplied values does not match table definition.")
+	case n > len(p.columns):
+		return raiseBatch(110, 15, 1, "There are fewer columns in the INSERT statement than values specified in the VALUES clause. The number of values in the VALUES clause must match the number of columns specified in the INSERT statement.")
+	}
+	return raiseBatch(109, 15, 1, "There are more columns in the INSERT statement than values specified in the VALUES clause. The number of values in the VALUES clause must match the number of columns specified in the INSERT statement.")
+}
+
+// maxValueRows is how many rows a VALUES list of INSERT may have.
+const maxValueRows = 1000
+
+// insertValues compiles VALUES; each row is converted to the columns by
+// itself, not to a common type first.
+func (c *compiler) insertValues(p *insertPlan, list []*ast.RowValue) error {
+	if len(list) > maxValueRows {
+		return raiseBatch(10738, 15, 1, "The number of row value expressions in the INSERT statement exceeds the maximum allowed number of 1000 row values.")
+	}
+	rows := make([][]*scalar, len(list))
+	for i, r := range list {
+		if err := p.width(len(r.ColumnValues), true); err != nil {
+			return err
+		}
+		rows[i] = make([]*scalar, len(r.ColumnValues))
+		for j, x := range r.ColumnValues {
+			if _, ok := x.(*ast.DefaultLiteral); ok {
+				s, err := c.defaultOf(p.target.def.columns[p.columns[j]])
+				if err != nil {
+					return err
+				}
+				rows[i][j] = s
+				continue
+			}
+			s, err := c.expression(x, &scope{})
+			if err != nil {
+				return err
+			}
+			rows[i][j] = s
+		}
+	}
+	p.rows = func(e *env, emit func([]sqltype.Value) error) error {
+		for _, exprs := range rows {
+			row := make([]sqltype.Value, len(exprs))
+			for i, s := range exprs {
+				v, err := s.eval(e)
+				if err != nil {
+					return err
+				}
+				row[i] = v
+			}
+			if err := emit(row); err != nil {
+				return err
+			}
+		}
+		return nil
+	}
+	return nil
+}
+
+func (c *compiler) defaultOf(col *columnDef) (*scalar, error) {
+	if col.def == nil {
+		return literal(col.typ, sqltype.Value{}), nil
+	}
+	return c.expression(col.def.expr, &scope{})
+}
+
+// build makes a whole row of the source's values and the defaults.
+func (t *target) build(e *env, columns []int, values []sqltype.Value, defaults []*scalar) ([]sqltype.Value, error) {
+	row := make([]sqltype.Value, len(t.def.columns))
+	var filled columnSet
+	for i, col := range columns {
+		v, err := t.store(col, values[i])
+		if err != nil {
+			return nil, err
+		}
+		row[col] = v
+		filled.add(col)
+	}
+	for i, d := range defaults {
+		if d == nil || (i < 63 && filled&(1<<i) != 0) || (i >= 63 && slices.Contains(columns, i)) {
+			continue
+		}
+		v, err := d.eval(e)
+		if err != nil {
+			return nil, err
+		}
+		if row[i], err = t.store(i, v); err != nil {
+			return nil, err
+		}
+	}
+	return row, nil
+}
+
+func (n *insertion) run(x *exec) (signal, error) {
+	p, e, err := n.unit.get(x)
+	if err != nil {
+		return goOn, err
+	}
+	if err := p.target.settings(x, "INSERT"); err != nil {
+		return goOn, err
+	}
+	count, res := int64(0), &results{clause: p.output}
+	err = x.inTransaction(p.target.variable < 0, func(sc *statementScope) error {
+		e.tx = sc.tx
+		if p.hints.tableLock&storage.X != 0 {
+			if err := e.tx.LockTable(x.ctx, p.target.def.store, storage.X); err != nil {
+				return err
+			}
+		}
+		rows, err := p.collect(e)
+		if err != nil {
+			return err
+		}
+		for _, values := range rows {
+			if err := p.insertRow(e, values, res); err != nil {
+				return err
+			}
+			count++
+		}
+		return nil
+	})
+	if err != nil {
+		return goOn, err
+	}
+	return goOn, res.finish(x, count)
+}
+
+// collect reads the whole source before the first row is written, so that the
+// statement does not read its own rows.
+func (p *insertPlan) collect(e *env) ([][]sqltype.Value, error) {
+	var rows [][]sqltype.Value
+	count := int64(-1)
+	if p.limit != nil {
+		var err error
+		if _, count, err = p.limit.bounds(e); err != nil {
+			return nil, err
+		}
+	}
+	stop := new(stopSignal)
+	err := p.rows(e, func(row []sqltype.Value) error {
+		if count == 0 {
+			return stop
+		}
+		count--
+		rows = append(rows, row)
+		return nil
+	})
+	if errors.Is(err, stop) {
+		err = nil
+	}
+	return rows, err
+}
+
+func (p *insertPlan) insertRow(e *env, values []sqltype.Value, res *results) error {
+	def := p.target.def
+	row, err := p.target.build(e, p.columns, values, p.defaults)
+	if err != nil {
+		return err
+	}
+	if def.identity != nil {
+		if err := p.identity(e, row); err != nil {
+			return err
+		}
+	}
+	if err := p.target.check(e, row, "INSERT"); err != nil {
+		return err
+	}
+	if err := p.target.insert(e, row); err != nil {
+		return err
+	}
+	return res.add(e, row, nil)
+}
+
+// identity fills the IDENTITY column, or lets an explicit value in where
+// IDENTITY_INSERT is on.
+func (p *insertPlan) identity(e *env, row []sqltype.Value) error {
+	def, s := p.target.def, e.x.s
+	id := def.identity
+	on := strings.EqualFold(s.identityInsert, def.qualified())
+	switch {
+	case p.explicitIdentity && !on:
+		return raise(544, 16, 1, "Cannot insert explicit value for identity column in table '%s' when IDENTITY_INSERT is set to OFF.", def.name)
+	case !p.explicitIdentity && on:
+		return raise(545, 16, 1, "Explicit value must be specified for identity column in table '%s' either when IDENTITY_INSERT is set to ON or when a replication user is inserting into a NOT FOR REPLICATION identity column.", def.name)
+	}
+	n := row[id.column].N
+	if p.explicitIdentity {
+		id.raiseTo(n)
+	} else {
+		n = id.take()
+	}
+	v, err := sqltype.Convert(bigValue(n), def.columns[id.column].typ, 0)
+	if err != nil {
+		return raise(8115, 16, 1, "Arithmetic overflow error converting IDENTITY to data type %s.", def.columns[id.column].typ.Name())
+	}
+	row[id.column] = v
+	s.scopeIdentity, err = sqltype.Convert(v, sqltype.Type{Kind: sqltype.Decimal, Precision: 38}, 0)
+	s.globalIdentity = s.scopeIdentity
+	return err
+}
+
+// raiseTo keeps the counter above an explicit value.
+func (i *identity) raiseTo(n int64) {
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	if (i.increment > 0 && n >= i.next) || (i.increment < 0 && n <= i.next) {
+		i.next, i.used = n+i.increment, true
+	}
+}

@@ -1,0 +1,214 @@
+package engine
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/sqlc-dev/teesql/ast"
+
+	"azsqloutbox/sqlserver/emulator/internal/sqltype"
+	"azsqloutbox/sqlserver/emulator/internal/tds"
+)
+
+// messageStatement is PRINT, THROW and RAISERROR.
+func (b *builder) messageStatement(st ast.Statement) (node, error) {
+	line := lineOf(st)
+	switch st := st.(type) {
+	case *ast.PrintStatement:
+		u := b.expression(st.Expression, line)
+		return action(func(x *exec) error {
+			v, err := x.value(u)
+			if err != nil {
+				return err
+			}
+			text := " "
+			if !v.IsNull() {
+				text = sqltype.Format(v)
+			}
+			return x.w.Info(&tds.Error{Message: text, Server: x.s.engine.config.Server, Line: line, State: 1})
+		}), nil
+	case *ast.ThrowStatement:
+		return b.throw(st, line)
+	case *ast.RaiseErrorStatement:
+		return b.raiseError(st, line)
+	}
+	return nil, notModelled("the statement %s", syntaxName(st))
+}
+
+func (b *builder) throw(st *ast.ThrowStatement, line int32) (node, error) {
+	if st.ErrorNumber == nil {
+		return action(func(x *exec) error {
+			if x.caught == nil {
+				return raiseBatch(10704, 15, 1, "To rethrow an error, a THROW statement must be used inside a CATCH block. Insert the THROW statement inside a CATCH block, or add error parameters to the THROW statement.")
+			}
+			again := *x.caught
+			if again.effect == endsStatement || again.effect == sparesTransaction {
+				again.effect = endsBatch
+			}
+			again.terminated = false
+			return &again
+		}), nil
+	}
+	number, text, state := b.expression(st.ErrorNumber, line), b.expression(st.Message, line), b.expression(st.State, line)
+	return action(func(x *exec) error {
+		n, err := x.intOf(number)
+		if err != nil {
+			return err
+		}
+		v, err := x.value(text)
+		if err != nil {
+			return err
+		}
+		s, err := x.intOf(state)
+		if err != nil {
+			return err
+		}
+		if n < 50000 {
+			return raiseBatch(35100, 16, 10, "Error number %d in the THROW statement is outside the valid range. Specify an error number in the valid range of 50000 to 2147483647.", n)
+		}
+		e := raiseBatch(int32(n), 16, uint8(s), "%s", sqltype.CutUTF16(v.S, 2048))
+		e.Line = line
+		return e
+	}), nil
+}
+
+func (x *exec) intOf(u *unit[*scalar]) (int64, error) {
+	v, err := x.value(u)
+	if err != nil {
+		return 0, err
+	}
+	v, err = sqltype.Convert(v, intType, 0)
+	return v.N, err
+}
+
+func (b *builder) raiseError(st *ast.RaiseErrorStatement, line int32) (node, error) {
+	first, class, state := b.expression(st.FirstParameter, line), b.expression(st.SecondParameter, line), b.expression(st.ThirdParameter, line)
+	var args []*unit[*scalar]
+	for _, p := range st.OptionalParameters {
+		args = append(args, b.expression(p, line))
+	}
+	return action(func(x *exec) error {
+		m, err := x.value(first)
+		if err != nil {
+			return err
+		}
+		sev, err := x.intOf(class)
+		if err != nil {
+			return err
+		}
+		code, err := x.intOf(state)
+		if err != nil {
+			return err
+		}
+		var values []sqltype.Value
+		for _, u := range args {
+			v, err := x.value(u)
+			if err != nil {
+				return err
+			}
+			values = append(values, v)
+		}
+		number, text := int32(50000), ""
+		if m.Kind.IsInteger() {
+			return raise(18054, 16, 1, "Error %d, severity %d, state %d was raised, but no message with that error number was found in sys.messages. If error is larger than 50000, make sure the user-defined message is added using sp_addmessage.", m.N, sev, code)
+		}
+		text = formatMessage(m.S, values)
+		if sev <= 10 {
+			return x.w.Info(&tds.Error{Number: number, Class: uint8(max(sev, 0)), State: uint8(code), Message: text, Server: x.s.engine.config.Server, Line: line})
+		}
+		e := raise(number, uint8(min(sev, 25)), uint8(max(code, 0)), "%s", text)
+		e.effect, e.Line = sparesTransaction, line
+		return e
+	}), nil
+}
+
+// formatMessage fills %s, %d, %i, %u, %x and %o (sql-docs, "RAISERROR"), with
+// flags, width and precision.
+func formatMessage(format string, args []sqltype.Value) string {
+	var b strings.Builder
+	next := 0
+	for i := 0; i < len(format); i++ {
+		if format[i] != '%' {
+			b.WriteByte(format[i])
+			continue
+		}
+		end := i + 1
+		for end < len(format) && strings.IndexByte("-+ #0123456789.I64lh", format[end]) >= 0 {
+			end++
+		}
+		if end >= len(format) {
+			b.WriteString(format[i:])
+			break
+		}
+		verb := format[end]
+		if verb == '%' {
+			b.WriteByte('%')
+			i = end
+			continue
+		}
+		arg := sqltype.Value{}
+		if next < len(args) {
+			arg = args[next]
+		}
+		next++
+		spec := "%" + strings.NewReplacer("I64", "", "l", "", "h", "").Replace(format[i+1:end])
+		switch {
+		case arg.IsNull():
+			b.WriteString("(null)")
+		case verb == 's':
+			fmt.Fprintf(&b, spec+"s", sqltype.Format(arg))
+		case verb == 'd' || verb == 'i' || verb == 'u':
+			fmt.Fprintf(&b, spec+"d", arg.N)
+		case verb == 'x' || verb == 'X' || verb == 'o':
+			fmt.Fprintf(&b, spec+string(verb), arg.N)
+		}
+		i = end
+	}
+	return b.String()
+}
+
+var _ = register(map[string]function{
+	"ERROR_NUMBER":   {0, 0, caught(intType, func(e *sqlError) sqltype.Value { return intValue(int64(e.Number)) })},
+	"ERROR_SEVERITY": {0, 0, caught(intType, func(e *sqlError) sqltype.Value { return intValue(int64(e.Class)) })},
+	"ERROR_STATE":    {0, 0, caught(intType, func(e *sqlError) sqltype.Value { return intValue(int64(e.State)) })},
+	"ERROR_LINE":     {0, 0, caught(intType, func(e *sqlError) sqltype.Value { return intValue(int64(e.Line)) })},
+	"ERROR_MESSAGE":  {0, 0, caught(nvarcharType(4000), func(e *sqlError) sqltype.Value { return nvarcharValue(e.Message) })},
+	"ERROR_PROCEDURE": {0, 0, caught(nvarcharType(128), func(e *sqlError) sqltype.Value {
+		if e.Procname == "" {
+			return sqltype.Value{}
+		}
+		return nvarcharValue(e.Procname)
+	})},
+	"FORMATMESSAGE": {1, 21, buildFormatMessage},
+})
+
+// caught is a property of the error that the innermost CATCH handles.
+func caught(t sqltype.Type, f func(*sqlError) sqltype.Value) func(*compiler, []*scalar) (*scalar, error) {
+	return func(*compiler, []*scalar) (*scalar, error) {
+		return &scalar{typ: t, eval: func(e *env) (sqltype.Value, error) {
+			for x := e.x; x != nil; x = x.caller {
+				if x.caught != nil {
+					return f(x.caught), nil
+				}
+			}
+			return sqltype.Value{}, nil
+		}}, nil
+	}
+}
+
+func buildFormatMessage(_ *compiler, args []*scalar) (*scalar, error) {
+	return derive(nvarcharType(2048), func(e *env) (sqltype.Value, error) {
+		vals := make([]sqltype.Value, len(args))
+		for i, a := range args {
+			v, err := a.eval(e)
+			if err != nil {
+				return v, err
+			}
+			vals[i] = v
+		}
+		if vals[0].IsNull() {
+			return sqltype.Value{}, nil
+		}
+		return nvarcharValue(formatMessage(vals[0].S, vals[1:])), nil
+	}, args...), nil
+}

@@ -1,0 +1,151 @@
+package engine
+
+import (
+	"strings"
+	"sync/atomic"
+
+	"github.com/sqlc-dev/teesql/ast"
+
+	"azsqloutbox/sqlserver/emulator/internal/sqltype"
+)
+
+// module is a parsed batch or procedure body: a tree of nodes whose queries
+// are compiled when they first run. It is shared by every session that sends
+// the same text.
+type module struct {
+	text  string
+	body  []node
+	vars  *variables
+	units []binder
+	// params are sp_executesql's.
+	params []procParam
+	// bound remembers for which catalog and settings bindAll went well.
+	bound atomic.Int64
+}
+
+// variables are a module's scalar and table variables. A name is visible from
+// its declaration to the end of the module.
+type variables struct {
+	scalars []variable
+	tables  []tableVariable
+}
+
+type variable struct {
+	name string
+	typ  sqltype.Type
+}
+
+type tableVariable struct {
+	name string
+	// def describes the rows; nil for a table-valued parameter until its type
+	// is looked up.
+	def *tableDef
+	// readOnly is a table-valued parameter.
+	readOnly bool
+}
+
+// visible is how much of variables a statement sees.
+type visible struct {
+	all             *variables
+	scalars, tables int
+}
+
+func (v *variables) now() visible { return visible{v, len(v.scalars), len(v.tables)} }
+
+func (v visible) scalar(name string) (int, sqltype.Type, bool) {
+	for i, s := range v.all.scalars[:v.scalars] {
+		if strings.EqualFold(s.name, name) {
+			return i, s.typ, true
+		}
+	}
+	return 0, sqltype.Type{}, false
+}
+
+func (v visible) table(name string) (int, *tableVariable, bool) {
+	for i := range v.all.tables[:v.tables] {
+		if strings.EqualFold(v.all.tables[i].name, name) {
+			return i, &v.all.tables[i], true
+		}
+	}
+	return 0, nil, false
+}
+
+// builder turns statements into nodes.
+type builder struct {
+	engine *Engine
+	mod    *module
+	loops  int
+	// inProcedure allows RETURN with a value.
+	inProcedure bool
+}
+
+// declare adds a scalar variable.
+func (b *builder) declare(name string, typ sqltype.Type) (int, error) {
+	if _, _, ok := b.mod.vars.now().scalar(name); ok {
+		return 0, raiseBatch(134, 15, 2, "The variable name '%s' has already been declared. Variable names must be unique within a query batch or stored procedure.", name)
+	}
+	b.mod.vars.scalars = append(b.mod.vars.scalars, variable{name, typ})
+	return len(b.mod.vars.scalars) - 1, nil
+}
+
+// declareTable adds a table variable.
+func (b *builder) declareTable(name string, def *tableDef, readOnly bool) int {
+	b.mod.vars.tables = append(b.mod.vars.tables, tableVariable{name, def, readOnly})
+	return len(b.mod.vars.tables) - 1
+}
+
+func (b *builder) list(list []ast.Statement) ([]node, error) {
+	nodes := make([]node, 0, len(list))
+	for _, st := range list {
+		if st == nil {
+			continue
+		}
+		n, err := b.statement(st)
+		if err != nil {
+			return nil, at(err, st)
+		}
+		if n != nil {
+			nodes = append(nodes, n)
+		}
+	}
+	return nodes, nil
+}
+
+// at gives an error the line of the statement, unless it has one.
+func at(err error, st ast.Statement) error {
+	se, ok := err.(*sqlError)
+	if !ok || se.Line != 0 {
+		return err
+	}
+	se.Line = lineOf(st)
+	return se
+}
+
+func lineOf(st ast.Statement) int32 {
+	if f, ok := st.(interface{ Frag() *ast.Fragment }); ok {
+		return int32(f.Frag().StartLine)
+	}
+	return 0
+}
+
+// newModule builds a batch. params declares sp_executesql's parameters.
+func (e *Engine) newModule(text, params string, quotedIdentifier bool) (*module, error) {
+	k := planKey{text, params, quotedIdentifier}
+	if m := e.plans.get(k); m != nil {
+		return m, nil
+	}
+	b := &builder{engine: e, mod: &module{text: text, vars: new(variables)}}
+	var err error
+	if b.mod.params, err = b.parameters(params); err != nil {
+		return nil, err
+	}
+	list, err := parse(text, quotedIdentifier)
+	if err != nil {
+		return nil, err
+	}
+	if b.mod.body, err = b.list(list); err != nil {
+		return nil, err
+	}
+	e.plans.put(k, b.mod)
+	return b.mod, nil
+}

@@ -1,0 +1,364 @@
+package engine
+
+import (
+	"math"
+
+	"github.com/shopspring/decimal"
+	"github.com/sqlc-dev/teesql/ast"
+
+	"azsqloutbox/sqlserver/emulator/internal/sqltype"
+)
+
+func (c *compiler) unary(x *ast.UnaryExpression, sc *scope) (*scalar, error) {
+	s, err := c.expression(x.Expression, sc)
+	if err != nil {
+		return nil, err
+	}
+	if x.UnaryExpressionType == "Positive" {
+		return s, nil
+	}
+	inner, t := s.eval, s.typ
+	var out *scalar
+	switch {
+	case x.UnaryExpressionType == "Negative" && t.Kind.IsNumeric():
+		out = derive(t, func(e *env) (sqltype.Value, error) {
+			v, err := inner(e)
+			if err != nil || v.IsNull() {
+				return v, err
+			}
+			return arithmetic("Subtract", t, sqltype.Value{Kind: v.Kind, Scale: v.Scale}, v)
+		}, s)
+	case x.UnaryExpressionType == "BitwiseNot" && t.Kind.IsInteger():
+		out = derive(t, func(e *env) (sqltype.Value, error) {
+			v, err := inner(e)
+			if err != nil || v.IsNull() {
+				return v, err
+			}
+			return arithmetic("BitwiseXor", t, v, sqltype.Value{Kind: v.Kind, N: -1})
+		}, s)
+	default:
+		return nil, raiseBatch(8117, 16, 1, "Operand data type %s is invalid for %s operator.", t.Name(), x.UnaryExpressionType)
+	}
+	if s.constant {
+		return fold(out), nil
+	}
+	return out, nil
+}
+
+func (c *compiler) binary(x *ast.BinaryExpression, sc *scope) (*scalar, error) {
+	a, err := c.expression(x.FirstExpression, sc)
+	if err != nil {
+		return nil, err
+	}
+	b, err := c.expression(x.SecondExpression, sc)
+	if err != nil {
+		return nil, err
+	}
+	return c.operate(x.BinaryExpressionType, a, b)
+}
+
+// operate is a binary operator over two compiled operands.
+func (c *compiler) operate(op string, a, b *scalar) (*scalar, error) {
+	t := sqltype.Common(a.typ, b.typ)
+	switch {
+	case op == "Add" && (t.Kind.IsText() || t.Kind.IsBinary()):
+		return concat(a, b, t)
+	case t.Kind == sqltype.DateTime || t.Kind == sqltype.SmallDateTime:
+		return dateArithmetic(op, a, b, t)
+	case !t.Kind.IsNumeric() && t.Kind != sqltype.Null:
+		return nil, raiseBatch(402, 16, 1, "The data types %s and %s are incompatible in the %s operator.", a.typ.Name(), b.typ.Name(), op)
+	}
+	rt := resultType(op, a.typ, b.typ, t)
+	// exact operands keep their own digits: the result type has room for both
+	ea, eb := a, b
+	if t.Kind != sqltype.Decimal || a.typ.Kind.IsText() || b.typ.Kind.IsText() {
+		ea, eb = convertTo(a, t), convertTo(b, t)
+	}
+	fa, fb := ea.eval, eb.eval
+	out := derive(rt, func(e *env) (sqltype.Value, error) {
+		va, err := fa(e)
+		if err != nil || va.IsNull() {
+			return sqltype.Value{}, err
+		}
+		vb, err := fb(e)
+		if err != nil || vb.IsNull() {
+			return sqltype.Value{}, err
+		}
+		return arithmetic(op, rt, va, vb)
+	}, a, b)
+	if out.constant {
+		return fold(out), nil
+	}
+	return out, nil
+}
+
+// resultType is the type of an arithmetic result (sql-docs, "Precision, scale,
+// and length").
+func resultType(op string, a, b, t sqltype.Type) sqltype.Type {
+	if t.Kind == sqltype.Bit {
+		if op == "BitwiseAnd" || op == "BitwiseOr" || op == "BitwiseXor" {
+			return t
+		}
+		return intType
+	}
+	if t.Kind != sqltype.Decimal {
+		return t
+	}
+	p1, s1 := digitsOf(a)
+	p2, s2 := digitsOf(b)
+	var p, s int
+	switch op {
+	case "Multiply":
+		p, s = p1+p2+1, s1+s2
+	case "Divide":
+		s = max(6, s1+p2+1)
+		p = p1 - s1 + s2 + s
+	case "Modulo":
+		s = max(s1, s2)
+		p = min(p1-s1, p2-s2) + s
+	default:
+		s = max(s1, s2)
+		p = max(p1-s1, p2-s2) + s + 1
+	}
+	if p > 38 {
+		s = max(min(s, 38-(p-s)), min(s, 6))
+		p = 38
+	}
+	return sqltype.Type{Kind: sqltype.Decimal, Precision: uint8(p), Scale: uint8(s)}
+}
+
+func digitsOf(t sqltype.Type) (precision, scale int) {
+	switch t.Kind {
+	case sqltype.Decimal:
+		return int(t.Precision), int(t.Scale)
+	case sqltype.BigInt:
+		return 19, 0
+	case sqltype.Int:
+		return 10, 0
+	case sqltype.SmallInt:
+		return 5, 0
+	case sqltype.TinyInt:
+		return 3, 0
+	case sqltype.Money:
+		return 19, 4
+	case sqltype.Bit:
+		return 1, 0
+	}
+	return 38, 0
+}
+
+func errDivideByZero() error {
+	return raiseTerminated(8134, 16, 1, "Divide by zero error encountered.")
+}
+
+func arithmetic(op string, t sqltype.Type, a, b sqltype.Value) (sqltype.Value, error) {
+	switch {
+	case t.Kind.IsInteger():
+		return integerArithmetic(op, t, a.N, b.N)
+	case t.Kind.IsApproximate():
+		return floatArithmetic(op, t, a.Float(), b.Float())
+	}
+	x, y := a.Decimal(), b.Decimal()
+	var r decimal.Decimal
+	switch op {
+	case "Add":
+		r = x.Add(y)
+	case "Subtract":
+		r = x.Sub(y)
+	case "Multiply":
+		r = x.Mul(y)
+	case "Divide", "Modulo":
+		if y.IsZero() {
+			return sqltype.Value{}, errDivideByZero()
+		}
+		if op == "Modulo" {
+			r = x.Mod(y)
+		} else {
+			r = x.DivRound(y, int32(t.Scale)+1).Truncate(int32(t.Scale))
+		}
+	default:
+		return sqltype.Value{}, raise(8117, 16, 1, "Operand data type %s is invalid for %s operator.", t.Name(), op)
+	}
+	if t.Kind == sqltype.Money {
+		wide := sqltype.Type{Kind: sqltype.Decimal, Precision: 38, Scale: 4}
+		v, err := sqltype.NewDecimal(r, wide)
+		if err != nil {
+			return v, err
+		}
+		return sqltype.Convert(v, t, 0)
+	}
+	return sqltype.NewDecimal(r, t)
+}
+
+func integerArithmetic(op string, t sqltype.Type, a, b int64) (sqltype.Value, error) {
+	var r int64
+	over := false
+	switch op {
+	case "Add":
+		r = a + b
+		over = (r > a) != (b > 0) && b != 0
+	case "Subtract":
+		r = a - b
+		over = (r < a) != (b > 0) && b != 0
+	case "Multiply":
+		r = a * b
+		over = a != 0 && (r/a != b || (a == -1 && b == math.MinInt64))
+	case "Divide", "Modulo":
+		if b == 0 {
+			return sqltype.Value{}, errDivideByZero()
+		}
+		if op == "Modulo" {
+			if b != -1 {
+				r = a % b
+			}
+		} else {
+			over = a == math.MinInt64 && b == -1
+			if !over {
+				r = a / b
+			}
+		}
+	case "BitwiseAnd":
+		r = a & b
+	case "BitwiseOr":
+		r = a | b
+	case "BitwiseXor":
+		r = a ^ b
+	default:
+		return sqltype.Value{}, notModelled("the operator %s", op)
+	}
+	if t.Kind == sqltype.TinyInt && op == "BitwiseXor" {
+		r &= 0xff
+	}
+	if over {
+		return sqltype.Value{}, &sqltype.Error{Number: 8115, Message: "Arithmetic overflow error converting expression to data type " + t.Name() + "."}
+	}
+	if t.Kind == sqltype.BigInt {
+		return sqltype.Value{Kind: t.Kind, N: r}, nil
+	}
+	v, err := sqltype.Convert(sqltype.Value{Kind: sqltype.BigInt, N: r}, t, 0)
+	if err != nil {
+		return v, &sqltype.Error{Number: 8115, Message: "Arithmetic overflow error converting expression to data type " + t.Name() + "."}
+	}
+	return v, nil
+}
+
+func floatArithmetic(op string, t sqltype.Type, a, b float64) (sqltype.Value, error) {
+	var r float64
+	switch op {
+	case "Add":
+		r = a + b
+	case "Subtract":
+		r = a - b
+	case "Multiply":
+		r = a * b
+	case "Divide":
+		if b == 0 {
+			return sqltype.Value{}, errDivideByZero()
+		}
+		r = a / b
+	default:
+		return sqltype.Value{}, raise(8117, 16, 1, "Operand data type %s is invalid for %s operator.", t.Name(), op)
+	}
+	return sqltype.Convert(sqltype.Value{Kind: sqltype.Float, F: r}, t, 0)
+}
+
+// concat is + over texts or binaries. The result is as long as both, at most
+// 8,000 bytes unless one side is MAX.
+func concat(a, b *scalar, t sqltype.Type) (*scalar, error) {
+	if a.typ.Kind.IsText() && b.typ.Kind.IsText() {
+		coll, err := commonCollation(a, b)
+		if err != nil {
+			return nil, err
+		}
+		t.Collation = coll
+	}
+	limit := 8000
+	if t.Kind.IsUnicode() {
+		limit = 4000
+	}
+	t.Length = sumLengths(a.typ, b.typ, limit)
+	switch t.Kind {
+	case sqltype.Char:
+		t.Kind = sqltype.VarChar
+	case sqltype.NChar:
+		t.Kind = sqltype.NVarChar
+	case sqltype.Binary:
+		t.Kind = sqltype.VarBinary
+	}
+	operand := t
+	operand.Length = sqltype.Max
+	fa, fb := convertTo(a, operand).eval, convertTo(b, operand).eval
+	out := derive(t, func(e *env) (sqltype.Value, error) {
+		va, err := fa(e)
+		if err != nil || va.IsNull() {
+			return sqltype.Value{}, err
+		}
+		vb, err := fb(e)
+		if err != nil || vb.IsNull() {
+			return sqltype.Value{}, err
+		}
+		return sqltype.Convert(sqltype.Value{Kind: t.Kind, S: va.S + vb.S}, t, 0)
+	}, a, b)
+	if out.constant {
+		return fold(out), nil
+	}
+	return out, nil
+}
+
+func sumLengths(a, b sqltype.Type, limit int) int {
+	if (isLong(a) && a.Length == sqltype.Max) || (isLong(b) && b.Length == sqltype.Max) {
+		return sqltype.Max
+	}
+	return min(max(1, displayLength(a)+displayLength(b)), limit)
+}
+
+func isLong(t sqltype.Type) bool { return t.Kind.IsText() || t.Kind.IsBinary() }
+
+// displayLength is how many characters a value can take as text.
+func displayLength(t sqltype.Type) int {
+	switch {
+	case isLong(t):
+		return t.Length
+	case t.Kind == sqltype.Null:
+		return 0
+	}
+	return 40
+}
+
+// commonCollation resolves the collation of an operation over two texts.
+func commonCollation(a, b *scalar) (*sqltype.Collation, error) {
+	ca, cb := a.typ.Collation, b.typ.Collation
+	switch {
+	case ca == cb || cb == nil:
+		return ca, nil
+	case ca == nil || a.strength < b.strength:
+		return cb, nil
+	case a.strength > b.strength, a.strength == coercible:
+		return ca, nil
+	}
+	return nil, raiseBatch(468, 16, 9, "Cannot resolve the collation conflict between \"%s\" and \"%s\" in the operation.", ca.Name, cb.Name)
+}
+
+// dateArithmetic: datetime plus or minus days.
+func dateArithmetic(op string, a, b *scalar, t sqltype.Type) (*scalar, error) {
+	if op != "Add" && op != "Subtract" {
+		return nil, raiseBatch(402, 16, 1, "The data types %s and %s are incompatible in the %s operator.", a.typ.Name(), b.typ.Name(), op)
+	}
+	fa, fb := convertTo(a, datetimeType).eval, convertTo(b, datetimeType).eval
+	return derive(t, func(e *env) (sqltype.Value, error) {
+		va, err := fa(e)
+		if err != nil || va.IsNull() {
+			return sqltype.Value{}, err
+		}
+		vb, err := fb(e)
+		if err != nil || vb.IsNull() {
+			return sqltype.Value{}, err
+		}
+		const base = 693595 * sqltype.TicksPerDay // 1900-01-01
+		n := va.N + (vb.N - base)
+		if op == "Subtract" {
+			n = va.N - (vb.N - base)
+		}
+		return sqltype.Convert(sqltype.Value{Kind: sqltype.DateTime2, N: n}, t, 0)
+	}, a, b), nil
+}

@@ -1,0 +1,110 @@
+package engine
+
+import (
+	"context"
+	"strings"
+	"unicode/utf16"
+
+	"github.com/sqlc-dev/teesql/ast"
+	"github.com/sqlc-dev/teesql/parser"
+)
+
+// parse turns a batch into its statements. teesql is lenient: what it lets
+// through although SQL Server would not is refused here and where the tree is
+// read.
+func parse(text string, quotedIdentifier bool) ([]ast.Statement, error) {
+	g := guard{text: text}
+	if e := g.check(); e != nil {
+		return nil, e
+	}
+	if g.doubleQuoted && !quotedIdentifier {
+		return nil, notModelled("strings in double quotes (QUOTED_IDENTIFIER is OFF)")
+	}
+	script, err := parser.Parse(context.Background(), strings.NewReader(text))
+	if err != nil {
+		return nil, errSyntax(nearOf(err))
+	}
+	switch len(script.Batches) {
+	case 0:
+		return nil, nil
+	case 1:
+	default:
+		return nil, errSyntax("GO")
+	}
+	list := script.Batches[0].Statements
+	if err := refuseImplicitExec(text, list); err != nil {
+		return nil, err
+	}
+	return list, nil
+}
+
+// nearOf picks the token that the parser names.
+func nearOf(err error) string {
+	msg := err.Error()
+	if i := strings.LastIndexAny(msg, ": "); i >= 0 {
+		return msg[i+1:]
+	}
+	return msg
+}
+
+// refuseImplicitExec: a procedure may be called without EXEC as the first
+// statement of a batch only. Anywhere else words that are left over look like
+// such a call to the parser.
+func refuseImplicitExec(text string, list []ast.Statement) error {
+	var units []uint16
+	first := true
+	var found error
+	eachStatement(list, func(st ast.Statement) {
+		isFirst := first
+		first = false
+		ex, ok := st.(*ast.ExecuteStatement)
+		if !ok || isFirst || found != nil {
+			return
+		}
+		if units == nil {
+			units = utf16.Encode([]rune(text))
+		}
+		if ex.StartOffset < 0 || ex.StartOffset >= len(units) {
+			return
+		}
+		end := min(ex.StartOffset+7, len(units))
+		word := strings.ToUpper(string(utf16.Decode(units[ex.StartOffset:end])))
+		if !strings.HasPrefix(word, "EXEC") {
+			name := strings.Fields(string(utf16.Decode(units[ex.StartOffset:])))
+			found = errSyntax(strings.Trim(name[0], ";,"))
+		}
+	})
+	return found
+}
+
+// eachStatement visits statements in the order of the text.
+func eachStatement(list []ast.Statement, f func(ast.Statement)) {
+	for _, st := range list {
+		if st == nil {
+			continue
+		}
+		f(st)
+		switch st := st.(type) {
+		case *ast.BeginEndBlockStatement:
+			eachStatement(statements(st.StatementList), f)
+		case *ast.IfStatement:
+			eachStatement([]ast.Statement{st.ThenStatement, st.ElseStatement}, f)
+		case *ast.WhileStatement:
+			eachStatement([]ast.Statement{st.Statement}, f)
+		case *ast.TryCatchStatement:
+			eachStatement(statements(st.TryStatements), f)
+			eachStatement(statements(st.CatchStatements), f)
+		case *ast.CreateProcedureStatement:
+			eachStatement(statements(st.StatementList), f)
+		case *ast.CreateOrAlterProcedureStatement:
+			eachStatement(statements(st.StatementList), f)
+		}
+	}
+}
+
+func statements(l *ast.StatementList) []ast.Statement {
+	if l == nil {
+		return nil
+	}
+	return l.Statements
+}

@@ -1,0 +1,119 @@
+package engine
+
+import (
+	"strings"
+
+	"github.com/sqlc-dev/teesql/ast"
+
+	"azsqloutbox/sqlserver/emulator/internal/sqltype"
+)
+
+// rowFunction is a function that gives rows.
+type rowFunction struct {
+	min, max int
+	cols     func(args []*scalar) []outCol
+	rows     func(args []sqltype.Value, emit func(row []sqltype.Value) error) error
+}
+
+// rowFunctions is where another one is added.
+var rowFunctions = map[string]rowFunction{
+	"STRING_SPLIT":    {2, 3, splitColumns, splitRows},
+	"GENERATE_SERIES": {2, 3, seriesColumns, seriesRows},
+}
+
+func splitColumns(args []*scalar) []outCol {
+	t := args[0].typ
+	if !t.Kind.IsText() {
+		t = nvarcharType(4000)
+	}
+	cols := []outCol{{name: "value", typ: t}}
+	if len(args) == 3 {
+		cols = append(cols, outCol{name: "ordinal", typ: bigType})
+	}
+	return cols
+}
+
+func splitRows(args []sqltype.Value, emit func(row []sqltype.Value) error) error {
+	if args[0].IsNull() {
+		return nil
+	}
+	if sqltype.UTF16Length(args[1].S) != 1 {
+		return raise(214, 16, 11, "Procedure expects parameter 'separator' of type 'nchar(1)/nvarchar(1)'.")
+	}
+	for i, part := range strings.Split(args[0].S, args[1].S) {
+		row := []sqltype.Value{{Kind: args[0].Kind, S: part}}
+		if len(args) == 3 {
+			row = append(row, bigValue(int64(i+1)))
+		}
+		if err := emit(row); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func seriesColumns(args []*scalar) []outCol { return []outCol{{name: "value", typ: args[0].typ}} }
+
+func seriesRows(args []sqltype.Value, emit func(row []sqltype.Value) error) error {
+	step := int64(1)
+	if args[0].N > args[1].N {
+		step = -1
+	}
+	if len(args) == 3 {
+		step = args[2].N
+	}
+	if step == 0 {
+		return raise(4199, 16, 1, "Argument value 0 is invalid for argument 3 of generate_series function.")
+	}
+	for n := args[0].N; (step > 0 && n <= args[1].N) || (step < 0 && n >= args[1].N); n += step {
+		if err := emit([]sqltype.Value{{Kind: args[0].Kind, N: n}}); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (c *compiler) tableFunction(name string, params []ast.ScalarExpression, as string, columns []*ast.Identifier, sc *scope) (*joinTree, error) {
+	f, ok := rowFunctions[strings.ToUpper(name)]
+	if !ok {
+		return nil, errNoObject(name)
+	}
+	if len(params) < f.min || len(params) > f.max {
+		return nil, raiseBatch(174, 15, 1, "The %s function requires %d argument(s).", strings.ToLower(name), f.min)
+	}
+	outer := c.touched
+	c.touched = 0
+	args, err := c.expressions(params, c.lateral(sc))
+	if err != nil {
+		return nil, err
+	}
+	needs := c.touched
+	c.touched |= outer
+	if as == "" {
+		as = name
+	}
+	cols := f.cols(args)
+	if err := nameColumns(cols, columns, as); err != nil {
+		return nil, err
+	}
+	src, err := c.newSource(as, "", cols)
+	if err != nil {
+		return nil, err
+	}
+	sc.sources = append(sc.sources, src)
+	rows := stepFunc(func(e *env, next func() error) error {
+		values := make([]sqltype.Value, len(args))
+		for i, a := range args {
+			v, err := a.eval(e)
+			if err != nil {
+				return err
+			}
+			values[i] = v
+		}
+		return f.rows(values, func(row []sqltype.Value) error {
+			e.rows[src.slot] = row
+			return next()
+		})
+	})
+	return leafTree(&leaf{src: src, hints: &tableHints{indexID: -1}, rows: rows}, needs), nil
+}

@@ -1,0 +1,85 @@
+package engine
+
+import (
+	"context"
+
+	"azsqloutbox/sqlserver/emulator/internal/sqltype"
+	"azsqloutbox/sqlserver/emulator/internal/tds"
+)
+
+// RPC runs a procedure by name.
+func (s *session) RPC(ctx context.Context, proc string, params []tds.Param, w tds.ResultWriter) error {
+	return s.request(ctx, w, func(x *exec) error {
+		args := make([]argument, len(params))
+		outs := make([]*tds.Param, len(params))
+		for i := range params {
+			a, err := x.rpcArgument(params[i])
+			if err != nil {
+				return err
+			}
+			if params[i].Output {
+				out := &params[i]
+				a.back = func(v sqltype.Value, t sqltype.Type) error {
+					outs[i] = &tds.Param{Name: out.Name, Type: t, Value: v, Output: true}
+					return nil
+				}
+			}
+			args[i] = a
+		}
+		schema, name := splitName(proc)
+		status, err := x.call(schema, name, args)
+		if err != nil {
+			if err = x.fail(err); err != nil {
+				return err
+			}
+		}
+		if err := w.ReturnStatus(status); err != nil {
+			return err
+		}
+		for _, out := range outs {
+			if out == nil {
+				continue
+			}
+			if err := w.ReturnValue(*out); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+}
+
+func (x *exec) rpcArgument(p tds.Param) (argument, error) {
+	a := argument{name: p.Name, value: p.Value, typ: p.Type, output: p.Output, useDefault: p.Default}
+	if p.Table == nil {
+		return a, nil
+	}
+	schema, name := splitName(p.Table.TypeName)
+	if schema == "" {
+		schema = "dbo"
+	}
+	def, ok := x.s.engine.catalog.find(nameOf(schema, name)).(*tableTypeDef)
+	if !ok {
+		return a, errNoType(p.Table.TypeName)
+	}
+	t := &target{def: def.table, variable: 0}
+	a.table = newMemTable(def.table)
+	for _, values := range p.Table.Rows {
+		if len(values) != len(def.table.columns) {
+			return a, raise(500, 16, 1, "Trying to pass a table-valued parameter with %d column(s) where the corresponding user-defined table type requires %d column(s).", len(values), len(def.table.columns))
+		}
+		row := make([]sqltype.Value, len(values))
+		for i, v := range values {
+			var err error
+			if row[i], err = t.store(i, v); err != nil {
+				return a, err
+			}
+			if row[i].IsNull() && !def.table.columns[i].nullable {
+				return a, errNull(def.table.columns[i].name, def.table.fullName, "INSERT")
+			}
+		}
+		if err := a.table.insert(row); err != nil {
+			return a, err
+		}
+	}
+	return a, nil
+}

@@ -1,0 +1,95 @@
+package engine
+
+import (
+	"azsqloutbox/sqlserver/emulator/internal/sqltype"
+	"azsqloutbox/sqlserver/emulator/internal/storage"
+)
+
+// scan reads a stored table.
+type scan struct {
+	slot   int
+	access *access
+	hints  *tableHints
+	target bool
+	conds  []*predicate
+}
+
+func newScan(l *leaf, a *access, conds []*predicate) *scan {
+	return &scan{l.src.slot, a, l.hints, l.target, conds}
+}
+
+func (s *scan) each(e *env, next func() error) error {
+	r, err := s.hints.lockRequest(e, s.target)
+	if err != nil {
+		return err
+	}
+	empty, err := s.access.bounds(e, &r)
+	if err != nil || empty {
+		return err
+	}
+	r.Base = s.access.lookup || (s.target && !r.TableLock && s.access.index != nil && !s.access.index.clustered)
+	cur := e.tx.Scan(e.x.ctx, s.access.table.store, r)
+	defer cur.Close()
+	for {
+		row, ok, err := cur.Next()
+		if err != nil || !ok {
+			return err
+		}
+		e.rows[s.slot], e.ids[s.slot] = row.Values, row.ID
+		match, err := allTrue(e, s.conds)
+		if err != nil {
+			return err
+		}
+		if !match {
+			cur.Skip()
+			continue
+		}
+		if err := next(); err != nil {
+			return err
+		}
+	}
+}
+
+// bounds computes the range of the seek. A NULL in it matches nothing.
+func (a *access) bounds(e *env, r *storage.ScanRequest) (empty bool, err error) {
+	if a.index == nil {
+		return false, nil
+	}
+	if !a.index.clustered {
+		r.Index = a.index.store
+	}
+	r.Reverse = a.reverse
+	if a.equal == 0 && a.lower == nil && a.upper == nil {
+		return false, nil
+	}
+	prefix := make([]sqltype.Value, a.equal, a.equal+1)
+	for i, s := range a.values {
+		v, err := s.eval(e)
+		if err != nil || v.IsNull() {
+			return true, err
+		}
+		prefix[i] = v
+	}
+	if a.equal > 0 {
+		r.Lower = storage.Bound{Prefix: prefix, Inclusive: true, Set: true}
+		r.Upper = r.Lower
+	}
+	end := func(b *rangeEnd, out *storage.Bound) (bool, error) {
+		if b == nil {
+			return false, nil
+		}
+		v, err := b.value.eval(e)
+		if err != nil || v.IsNull() {
+			return true, err
+		}
+		*out = storage.Bound{Prefix: append(prefix[:a.equal:a.equal], v), Inclusive: b.inclusive, Set: true}
+		return false, nil
+	}
+	if empty, err = end(a.lower, &r.Lower); empty || err != nil {
+		return true, err
+	}
+	if empty, err = end(a.upper, &r.Upper); empty || err != nil {
+		return true, err
+	}
+	return false, nil
+}

@@ -1,0 +1,98 @@
+package engine
+
+import (
+	"math"
+	"sync"
+
+	"azsqloutbox/sqlserver/emulator/internal/sqltype"
+)
+
+// sequence is CREATE SEQUENCE. What it gives out is never given back.
+type sequence struct {
+	objectHeader
+	typ       sqltype.Type
+	start     int64
+	increment int64
+	min, max  int64
+	cycle     bool
+	cached    bool
+	cacheSize int64
+
+	mu sync.Mutex
+	// next is the number that is given out next; done that there is none.
+	next int64
+	done bool
+	// last is current_value: the start value until one was taken.
+	last int64
+	used bool
+}
+
+func (q *sequence) errExhausted() error {
+	return raise(11728, 16, 1, "The sequence object '%s' has reached its minimum or maximum value. Restart the sequence object to allow new values to be generated.", q.name)
+}
+
+// take gives out the next number.
+func (q *sequence) take() (int64, error) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	return q.takeLocked()
+}
+
+func (q *sequence) takeLocked() (int64, error) {
+	if q.done {
+		return 0, q.errExhausted()
+	}
+	n := q.next
+	q.last, q.used = n, true
+	q.advance()
+	return n, nil
+}
+
+// advance moves next on by one increment.
+func (q *sequence) advance() {
+	next := q.next + q.increment
+	over := (q.increment > 0 && (next > q.max || next < q.next)) || (q.increment < 0 && (next < q.min || next > q.next))
+	switch {
+	case !over:
+		q.next = next
+	case q.cycle && q.increment > 0:
+		q.next = q.min
+	case q.cycle:
+		q.next = q.max
+	default:
+		q.done = true
+	}
+}
+
+// takeRange is sp_sequence_get_range, without cycling.
+func (q *sequence) takeRange(size int64) (first, last int64, err error) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	if size < 1 {
+		return 0, 0, raise(11736, 16, 1, "Only positive sequence range sizes are allowed.")
+	}
+	if q.done {
+		return 0, 0, q.errRange()
+	}
+	hi := float64(q.next) + float64(size-1)*float64(q.increment)
+	if hi > float64(q.max) || hi < float64(q.min) || math.Abs(hi) > math.MaxInt64 {
+		return 0, 0, q.errRange()
+	}
+	first = q.next
+	last = first + (size-1)*q.increment
+	q.next = last
+	q.last, q.used = last, true
+	q.advance()
+	return first, last, nil
+}
+
+func (q *sequence) errRange() error {
+	return raise(11732, 16, 1, "The requested range for sequence object '%s' exceeds the maximum or minimum limit. Retry with a smaller range.", q.name)
+}
+
+// restart is ALTER SEQUENCE … RESTART WITH.
+func (q *sequence) restart(at int64) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	q.next, q.last, q.done, q.used = at, at, false, false
+}

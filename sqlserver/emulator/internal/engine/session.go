@@ -1,0 +1,177 @@
+package engine
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"go.uber.org/zap"
+
+	"azsqloutbox/sqlserver/emulator/internal/sqltype"
+	"azsqloutbox/sqlserver/emulator/internal/storage"
+	"azsqloutbox/sqlserver/emulator/internal/tds"
+)
+
+// session is one connection: tds.Session.
+type session struct {
+	engine *Engine
+	store  *storage.Session
+	login  tds.Login
+	opened time.Time
+
+	set    settings
+	tran   *transaction
+	temp   *tempTables
+	loads  *bulkLoad
+	handle preparedHandles
+
+	lastError      int32
+	rowCountVar    int64
+	scopeIdentity  sqltype.Value
+	globalIdentity sqltype.Value
+	nesting        int
+	// identityInsert is the one table with SET IDENTITY_INSERT ON.
+	identityInsert string
+}
+
+func newSession(e *Engine, l tds.Login) *session {
+	return &session{
+		engine: e, store: e.db.NewSession(), login: l, opened: time.Now(),
+		set: newSettings(l.ODBC), temp: newTempTables(),
+	}
+}
+
+// Batch runs a text.
+func (s *session) Batch(ctx context.Context, text string, w tds.ResultWriter) error {
+	return s.request(ctx, w, func(x *exec) error {
+		m, err := s.engine.newModule(text, "", s.set.quotedIdentifier)
+		if err != nil {
+			return x.fail(err)
+		}
+		x.enter(m)
+		return x.runModule()
+	})
+}
+
+// request is the frame of everything a client sends: what is left of an error
+// once it has been reported, and the end of a doomed transaction.
+func (s *session) request(ctx context.Context, w tds.ResultWriter, f func(x *exec) error) error {
+	x := &exec{s: s, ctx: ctx, w: w}
+	err := f(x)
+	if se, ok := err.(*sqlError); ok {
+		err = x.fail(se)
+	}
+	switch {
+	case err == nil, errors.Is(err, errAborted):
+	case ctx.Err() != nil:
+		// An attention, or the client is gone: XACT_ABORT decides (sql-docs,
+		// "SET XACT_ABORT"); without it the transaction stays open.
+		if s.set.xactAbort && s.tran != nil {
+			return s.rollback(w)
+		}
+		return nil
+	default:
+		s.engine.log.Error("request failed", zap.Error(err))
+		return err
+	}
+	return s.endDoomed(x)
+}
+
+// endDoomed rolls back what a CATCH block left uncommittable.
+func (s *session) endDoomed(x *exec) error {
+	if s.tran == nil || !s.tran.doomed {
+		return nil
+	}
+	if err := x.w.Error(raise(3998, 16, 1, "Uncommittable transaction is detected at the end of the batch. The transaction is rolled back.").wire(s)); err != nil {
+		return err
+	}
+	if err := x.w.Done(0, false); err != nil {
+		return err
+	}
+	return s.rollback(x.w)
+}
+
+// enter prepares a module's variables.
+func (x *exec) enter(m *module) {
+	x.mod = m
+	x.vars = make([]sqltype.Value, len(m.vars.scalars))
+	x.tables = make([]*memTable, len(m.vars.tables))
+	for i := range m.vars.tables {
+		if def := m.vars.tables[i].def; def != nil {
+			x.tables[i] = newMemTable(def)
+		}
+	}
+}
+
+func (x *exec) runModule() error {
+	if err := x.mod.bindAll(x); err != nil {
+		if se, ok := err.(*sqlError); ok {
+			se.compile = true
+		}
+		return x.fail(err)
+	}
+	_, err := x.runList(x.mod.body)
+	return err
+}
+
+// Begin, Commit and Rollback are the transaction manager requests.
+func (s *session) Begin(ctx context.Context, isolation uint8, name string, w tds.ResultWriter) error {
+	return s.request(ctx, w, func(x *exec) error {
+		// MS-TDS 2.2.7.17: 0 keeps the level, 1 to 5 name one.
+		switch isolation {
+		case 1:
+			s.set.isolation = storage.ReadUncommitted
+		case 2:
+			s.set.isolation = storage.ReadCommitted
+		case 3:
+			s.set.isolation = storage.RepeatableRead
+		case 4:
+			s.set.isolation = storage.Serializable
+		case 5:
+			s.set.isolation = storage.Snapshot
+		}
+		return s.begin(w)
+	})
+}
+
+// Commit commits.
+func (s *session) Commit(ctx context.Context, name string, w tds.ResultWriter) error {
+	return s.request(ctx, w, func(x *exec) error { return s.commit(w) })
+}
+
+// Rollback rolls back.
+func (s *session) Rollback(ctx context.Context, name string, w tds.ResultWriter) error {
+	return s.request(ctx, w, func(x *exec) error {
+		if name != "" && s.tran != nil {
+			if _, ok := s.tran.saved[name]; ok {
+				return s.rollbackTo(name)
+			}
+		}
+		return s.rollback(w)
+	})
+}
+
+// Reset is sp_reset_connection: everything of the session goes, the
+// connection stays. On Azure SQL Database the isolation level goes too.
+func (s *session) Reset(ctx context.Context) {
+	if s.tran != nil {
+		_ = s.rollback(nil)
+	}
+	s.store.Close()
+	s.store = s.engine.db.NewSession()
+	s.temp.drop()
+	s.temp = newTempTables()
+	s.set = newSettings(s.login.ODBC)
+	s.loads, s.handle = nil, preparedHandles{}
+	s.lastError, s.rowCountVar = 0, 0
+	s.scopeIdentity, s.globalIdentity = sqltype.Value{}, sqltype.Value{}
+}
+
+// Close rolls back and releases.
+func (s *session) Close() {
+	if s.tran != nil {
+		_ = s.rollback(nil)
+	}
+	s.store.Close()
+	s.engine.forget(s)
+}

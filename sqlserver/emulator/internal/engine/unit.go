@@ -1,0 +1,92 @@
+package engine
+
+import (
+	"sync/atomic"
+)
+
+// unit is a piece of a module that needs names bound: a query, an expression.
+// It is compiled when it first runs, and again after the catalog has changed
+// or for a session whose settings rule filtered indexes out.
+type unit[T any] struct {
+	build func(c *compiler) (T, error)
+	vars  visible
+	line  int32
+	plan  atomic.Pointer[compiled[T]]
+}
+
+type compiled[T any] struct {
+	plan       T
+	slots      int
+	version    int64
+	filterable bool
+}
+
+// binder lets a batch be bound before it runs.
+type binder interface {
+	bind(x *exec) error
+}
+
+// newUnit registers a unit with its module, so that the whole batch is bound
+// before its first statement runs.
+func newUnit[T any](b *builder, line int32, build func(c *compiler) (T, error)) *unit[T] {
+	u := &unit[T]{build: build, vars: b.mod.vars.now(), line: line}
+	b.mod.units = append(b.mod.units, u)
+	return u
+}
+
+// get is the unit's plan, and a fresh env to run it in.
+func (u *unit[T]) get(x *exec) (T, *env, error) {
+	version := x.s.engine.catalog.version.Load()
+	filterable := x.s.set.wrongForFilteredIndex() == ""
+	if p := u.plan.Load(); p != nil && p.version == version && p.filterable == filterable {
+		return p.plan, x.newEnv(p.slots), nil
+	}
+	c := &compiler{
+		engine: x.s.engine, session: x.s, vars: u.vars, filterable: filterable,
+	}
+	plan, err := u.build(c)
+	if err != nil {
+		if se, ok := err.(*sqlError); ok && se.Line == 0 {
+			se.Line = u.line
+		}
+		return plan, nil, err
+	}
+	p := &compiled[T]{plan, len(c.slots), version, filterable}
+	if !c.sessionOnly {
+		u.plan.Store(p)
+	}
+	return plan, x.newEnv(p.slots), nil
+}
+
+// bind compiles ahead. Names of objects may come into being while the batch
+// runs, so a missing one is left for later (deferred name resolution), as is
+// everything about a table that is not there yet.
+func (u *unit[T]) bind(x *exec) error {
+	_, _, err := u.get(x)
+	if se, ok := err.(*sqlError); ok {
+		switch se.Number {
+		case 208, 2812, 308, 4902, 1088:
+			return nil
+		}
+	}
+	return err
+}
+
+// bindAll is the compile step of a batch: an error in any statement keeps the
+// whole batch from running.
+func (m *module) bindAll(x *exec) error {
+	state := x.s.engine.catalog.version.Load() << 1
+	if x.s.set.wrongForFilteredIndex() == "" {
+		state |= 1
+	}
+	if m.bound.Load() == state+1 {
+		return nil
+	}
+	for _, u := range m.units {
+		if err := u.bind(x); err != nil {
+			return err
+		}
+	}
+	m.bound.Store(state + 1)
+	return nil
+}
