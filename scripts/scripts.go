@@ -5,8 +5,7 @@ package scripts
 
 import (
 	_ "embed"
-
-	"github.com/microsoft/go-mssqldb/batch"
+	"strings"
 )
 
 //go:embed 001_outbox.sql
@@ -22,5 +21,22 @@ func Outbox(o Options) (string, error) { return o.render(outbox) }
 func Enqueue(o Options) (string, error) { return o.render(enqueue) }
 
 // Batches cuts a script at its GO lines, which are for sqlcmd and not for the
-// server.
-func Batches(script string) []string { return batch.Split(script, "GO") }
+// server. It takes every line that is GO alone, as these files never have one
+// inside a string; the driver's own splitter would take a quote inside a
+// bracketed name for the start of one.
+func Batches(script string) []string {
+	var batches []string
+	var b strings.Builder
+	for line := range strings.Lines(script) {
+		if strings.TrimSpace(line) != "GO" {
+			b.WriteString(line)
+			continue
+		}
+		batches = append(batches, b.String())
+		b.Reset()
+	}
+	if strings.TrimSpace(b.String()) != "" {
+		batches = append(batches, b.String())
+	}
+	return batches
+}

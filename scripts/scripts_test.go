@@ -98,3 +98,13 @@ func TestRenameIsStrict(t *testing.T) {
 		t.Error("an unknown marker was let through")
 	}
 }
+
+func TestBatchesOfNamesWithQuotes(t *testing.T) {
+	script, err := Outbox(Options{Table: `it's "mine"`})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got := len(Batches(script)); got != 7 {
+		t.Errorf("%d batches, want 7", got)
+	}
+}

@@ -40,8 +40,8 @@ const claimEventsSQL = `-- outbox:ClaimEvents
 SELECT TOP (@batch)
        e.id,
        DATALENGTH(e.payload) AS payload_bytes,
-       CASE WHEN DATALENGTH(e.payload) <= @max_bytes THEN {payload} END AS payload,
-       {headers} AS headers,
+       CONVERT({payload_read_t}, CASE WHEN DATALENGTH(e.payload) <= @max_bytes THEN e.payload END) AS payload,
+       CONVERT({headers_read_t}, e.headers) AS headers,
        {aggregate_type} AS aggregate_type,
        {aggregate_id} AS aggregate_id,
        e.created_at,

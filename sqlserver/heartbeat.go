@@ -42,7 +42,7 @@ func (s *Store) Heartbeat(ctx context.Context, h worker.Heartbeat) error {
 }
 
 func (s *Store) heartbeatArgs(h worker.Heartbeat) []any {
-	breakers := any(nil)
+	breakers := any(sql.NullString{}) // an untyped nil goes out as a type that not every server takes
 	if h.Breakers != nil {
 		breakers = textParam(asciiJSON(string(h.Breakers)))
 	}

@@ -125,30 +125,30 @@ func (c column) declaration() string {
 // shortText reads a text column that nobody migrates: bytes where the collation
 // is UTF-8, else as the column is, which the driver decodes.
 func (c column) shortText() string {
-	if c.utf8() && !c.isUnicode() {
+	if c.readsBytes() {
 		return "CONVERT(VARBINARY(8000), e." + c.name + ")"
 	}
 	return "e." + c.name
 }
 
-// longText reads payload and headers. A varchar in a UTF-8 collation is read as
-// the bytes that the message wants, without any conversion. Everything else
+// longText is the type that payload and headers are read as. A varchar in a
+// UTF-8 collation gives the bytes that the message wants, without a conversion. Everything else
 // goes by NVARCHAR(MAX), which says the same characters whatever the column
 // becomes while the worker runs: migrate-varchar changes its type and
 // collation under a living worker. VARBINARY(8000) would cut if such a column
 // grew to MAX; the claim compares the length it got with DATALENGTH.
 func (c column) longText() string {
 	switch {
-	case !c.utf8() || c.isUnicode():
-		return "CONVERT(NVARCHAR(MAX), e." + c.name + ")"
+	case !c.readsBytes():
+		return "NVARCHAR(MAX)"
 	case c.bytes < 0:
-		return "CONVERT(VARBINARY(MAX), e." + c.name + ")"
+		return "VARBINARY(MAX)"
 	default:
-		return "CONVERT(VARBINARY(8000), e." + c.name + ")"
+		return "VARBINARY(8000)"
 	}
 }
 
-// readsBytes says whether longText reads the column's own bytes.
+// readsBytes says whether the column's own bytes are UTF-8.
 func (c column) readsBytes() bool { return c.utf8() && !c.isUnicode() }
 
 func (t *table) renderings() []string {
@@ -158,8 +158,8 @@ func (t *table) renderings() []string {
 		"{last_error_t}", c["last_error"].declaration(),
 		"{aggregate_type}", c["aggregate_type"].shortText(),
 		"{aggregate_id}", c["aggregate_id"].shortText(),
-		"{payload}", c["payload"].longText(),
-		"{headers}", c["headers"].longText(),
+		"{payload_read_t}", c["payload"].longText(),
+		"{headers_read_t}", c["headers"].longText(),
 	}
 	for _, name := range []string{"aggregate_type", "aggregate_id", "event_type", "payload", "headers"} {
 		pairs = append(pairs,
