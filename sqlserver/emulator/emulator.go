@@ -1,0 +1,154 @@
+// Package emulator is an embedded SQL Server for tests and local use: a real
+// TDS server on a socket, met by the real driver, over an engine in memory. It
+// executes the T-SQL that an outbox needs, with real row locks, and shows what
+// was executed. Faults can be scripted into it.
+//
+// What it models, what it accepts as syntax only and what it refuses is told
+// by the packages below: the protocol in internal/tds, the language in
+// internal/engine, rows and locks in internal/storage. In short: one database
+// whose readers see row versions (READ_COMMITTED_SNAPSHOT is ON, as on Azure
+// SQL Database), SQL logins only, everybody is db_owner, nothing is kept on
+// disk. What is not modelled is refused, by SQL Server's own error number where
+// it has one, else by 50999, never answered with made-up success. ONLINE and
+// RESUMABLE are accepted as syntax and done at once.
+//
+// What it cannot prove: estimated or actual plans and their costs, log and
+// memory use, page locks and latches, what ONLINE and RESUMABLE operations let
+// others do meanwhile, what a login may do.
+package emulator
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"net/url"
+	"time"
+
+	"go.uber.org/zap"
+
+	"azsqloutbox/sqlserver/emulator/internal/engine"
+	"azsqloutbox/sqlserver/emulator/internal/tds"
+)
+
+// What Config fills in for a client that does not care.
+const (
+	DefaultUser     = "outbox"
+	DefaultPassword = "Outbox-Local-1"
+	DefaultDatabase = "outbox"
+)
+
+// Config is how a Server is set up. The zero Config is good for tests.
+type Config struct {
+	// Addr is where to listen, host:port. Default 127.0.0.1:0, any free port.
+	Addr string
+	// User and Password are the only login there is. Defaults DefaultUser and
+	// DefaultPassword.
+	User     string
+	Password string
+	// Database is the name of the only user database. Default DefaultDatabase.
+	Database string
+	// RoundTrip is waited before every reply, as a network would.
+	RoundTrip time.Duration
+	// Logger may be nil.
+	Logger *zap.Logger
+}
+
+// Validate names the field that is wrong.
+func (c Config) Validate() error {
+	if _, _, err := net.SplitHostPort(c.Addr); err != nil {
+		return fmt.Errorf("emulator: Addr %q is not host:port: %w", c.Addr, err)
+	}
+	if c.RoundTrip < 0 {
+		return errors.New("emulator: RoundTrip must not be negative")
+	}
+	return nil
+}
+
+// Server is a running emulator. Its methods may be called at any time from any
+// goroutine.
+type Server struct {
+	config   Config
+	listener net.Listener
+	engine   *engine.Engine
+	protocol *tds.Server
+	faults   faults
+	log      statementLog
+
+	stop   context.CancelFunc
+	served chan struct{}
+	failed error // of Serve; read after served is closed
+}
+
+// Start listens and serves until Close.
+func Start(config Config) (*Server, error) {
+	config.Addr = cmp.Or(config.Addr, "127.0.0.1:0")
+	config.User = cmp.Or(config.User, DefaultUser)
+	config.Password = cmp.Or(config.Password, DefaultPassword)
+	config.Database = cmp.Or(config.Database, DefaultDatabase)
+	config.Logger = cmp.Or(config.Logger, zap.NewNop())
+	if err := config.Validate(); err != nil {
+		return nil, err
+	}
+	s := &Server{config: config, served: make(chan struct{})}
+	s.engine = engine.New(engine.Config{Database: config.Database, Logger: config.Logger})
+	var err error
+	s.protocol, err = tds.New(tds.Config{
+		Backend:   &backend{server: s, inner: s.engine},
+		Database:  config.Database,
+		RoundTrip: config.RoundTrip,
+		Admit:     s.faults.admit,
+		Logger:    config.Logger,
+	})
+	if err != nil {
+		return nil, err
+	}
+	s.listener, err = net.Listen("tcp", config.Addr)
+	if err != nil {
+		return nil, fmt.Errorf("emulator: listen on %s: %w", config.Addr, err)
+	}
+	ctx, stop := context.WithCancel(context.Background())
+	s.stop = stop
+	go func() {
+		defer close(s.served)
+		s.failed = s.protocol.Serve(ctx, s.listener)
+	}()
+	return s, nil
+}
+
+// Close ends every connection, rolls back what they had open, and returns when
+// nothing runs any more. It may be called again.
+func (s *Server) Close() error {
+	s.stop()
+	<-s.served
+	return s.failed
+}
+
+// Addr is host:port, with the port that was chosen.
+func (s *Server) Addr() string { return s.listener.Addr().String() }
+
+// DSN is for sql.Open("sqlserver", …). It asks for encryption, so that TLS is
+// really used, and trusts the certificate, because the server signs its own;
+// replace encrypt=true by encrypt=disable to do without.
+func (s *Server) DSN() string {
+	u := url.URL{
+		Scheme: "sqlserver",
+		User:   url.UserPassword(s.config.User, s.config.Password),
+		Host:   s.Addr(),
+		RawQuery: url.Values{
+			"database":               {s.config.Database},
+			"encrypt":                {"true"},
+			"trustservercertificate": {"true"},
+		}.Encode(),
+	}
+	return u.String()
+}
+
+// Connections counts the open TCP connections, whether logged in yet or not.
+func (s *Server) Connections() int { return s.protocol.Connections() }
+
+// KillConnections drops every TCP connection now, in the middle of whatever it
+// does. Their sessions end on their own soon after: transactions are rolled
+// back, locks released. New connections are accepted.
+func (s *Server) KillConnections() { s.protocol.KillConnections() }
