@@ -12,7 +12,6 @@ import (
 // https://learn.microsoft.com/azure/service-bus-messaging/service-bus-amqp-protocol-guide
 const (
 	filterSession   = "com.microsoft:session-filter"
-	filterSessionID = uint64(0x137000000C) // its descriptor
 	propTimeout     = "com.microsoft:timeout"
 	propLockedUntil = "com.microsoft:locked-until-utc"
 	// acceptTimeout is how long the service looks for a session for a client
@@ -55,15 +54,15 @@ func (s *session) attachSender(a *amqp.Attach) (link, error) {
 	if n.source == nil {
 		return nil, amqp.Errorf(broker.CondNotAllowed, "messages cannot be received from '%s'; a topic has subscriptions for that", p)
 	}
-	wanted, bySession, err := sessionFilter(a.Source.Filter)
+	wanted, err := sessionFilter(a.Source.Filter)
 	if err != nil {
 		return nil, err
 	}
 	switch requires := n.source.RequiresSession(); {
-	case requires && !bySession:
+	case requires && wanted == nil:
 		return nil, amqp.Errorf(broker.CondNotAllowed, "It is not possible for an entity that requires sessions "+
 			"to create a non-sessionful message receiver.")
-	case !requires && bySession:
+	case !requires && wanted != nil:
 		return nil, amqp.Errorf(broker.CondNotAllowed, "A sessionful message receiver cannot be created on an entity "+
 			"that does not require sessions.")
 	case !requires:
@@ -76,27 +75,47 @@ func (s *session) attachSender(a *amqp.Attach) (link, error) {
 	return l, nil
 }
 
-// sessionFilter reads which session a client wants: a named one or, with a nil
-// name, any.
-func sessionFilter(filter map[string]any) (name *string, present bool, err error) {
+// wantedSession is which session a client asks for.
+type wantedSession struct {
+	name *string // nil for any
+	// descriptor is that of the filter's value, nil for a value without one: the
+	// Go library sends and expects one, the JavaScript library does neither.
+	descriptor any
+}
+
+// granted is the filter that tells the client which session it has.
+func (w *wantedSession) granted(id string) map[string]any {
+	if w.descriptor == nil {
+		return map[string]any{filterSession: id}
+	}
+	return map[string]any{filterSession: amqp.Described{Descriptor: w.descriptor, Value: id}}
+}
+
+// sessionFilter reads which session a client wants, nil if it wants none.
+func sessionFilter(filter map[string]any) (*wantedSession, error) {
+	var wanted *wantedSession
 	for key, v := range filter {
 		if key != filterSession {
-			// Service Bus knows no filter on a queue's receiver but this one.
-			return nil, false, amqp.Errorf(broker.CondNotImplemented, "the source filter %q is not modelled", key)
+			return nil, amqp.Errorf(broker.CondNotImplemented, "the source filter %q is not modelled", key)
 		}
+		wanted = &wantedSession{}
 		if d, ok := v.(amqp.Described); ok {
-			v = d.Value
+			switch d.Descriptor.(type) {
+			case uint64, amqp.Symbol:
+			default:
+				return nil, amqp.Errorf(condInvalidField, "a session filter with a descriptor of type %T", d.Descriptor)
+			}
+			wanted.descriptor, v = d.Descriptor, d.Value
 		}
 		switch v := v.(type) {
 		case nil:
 		case string:
-			name = &v
+			wanted.name = &v
 		default:
-			return nil, false, amqp.Errorf(condInvalidField, "a session filter of type %T", v)
+			return nil, amqp.Errorf(condInvalidField, "a session filter of type %T", v)
 		}
-		present = true
 	}
-	return name, present, nil
+	return wanted, nil
 }
 
 // start answers the attach and lets the pump run. The connection's lock is
@@ -123,7 +142,7 @@ func (l *sender) start(a *amqp.Attach, filter map[string]any, properties map[amq
 
 // acceptSession waits for a session to be free, then answers the attach. It
 // runs on a goroutine of its own.
-func (l *sender) acceptSession(a *amqp.Attach, q *broker.Queue, wanted *string) {
+func (l *sender) acceptSession(a *amqp.Attach, q *broker.Queue, wanted *wantedSession) {
 	c := l.session.conn
 	defer c.links.Done()
 	timeout := acceptTimeout
@@ -142,7 +161,7 @@ func (l *sender) acceptSession(a *amqp.Attach, q *broker.Queue, wanted *string) 
 		}
 	}
 	for {
-		held, err := q.Accept(wanted, lost)
+		held, err := q.Accept(wanted.name, lost)
 		c.mu.Lock()
 		switch {
 		case l.closed:
@@ -158,7 +177,7 @@ func (l *sender) acceptSession(a *amqp.Attach, q *broker.Queue, wanted *string) 
 			return
 		case held != nil:
 			l.source = watchSession(held, q, l)
-			l.start(a, map[string]any{filterSession: amqp.Described{Descriptor: filterSessionID, Value: held.ID()}},
+			l.start(a, wanted.granted(held.ID()),
 				map[amqp.Symbol]any{propLockedUntil: dotNetTicks(held.LockedUntil())})
 			l.signal()
 			c.mu.Unlock()

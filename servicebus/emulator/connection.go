@@ -148,6 +148,11 @@ func (c *conn) handle(f *amqp.Frame) error {
 	s, ok := c.sessions[f.Channel]
 	if !ok {
 		c.mu.Unlock()
+		if _, ok := f.Body.(*amqp.End); ok {
+			// go-amqp sends it for a session whose begin it gave up before it was
+			// written: a context that ends at the wrong moment does that.
+			return nil
+		}
 		return fmt.Errorf("%w: %T on channel %d, which has no session", amqp.ErrMalformed, f.Body, f.Channel)
 	}
 	if transfer, ok := f.Body.(*amqp.Transfer); ok {
@@ -165,9 +170,11 @@ func (c *conn) handle(f *amqp.Frame) error {
 	case *amqp.Detach:
 		s.detach(body)
 	case *amqp.End:
-		s.end()
 		delete(c.sessions, f.Channel)
-		c.out.frame(f.Channel, &amqp.End{})
+		if !s.ended { // else it answers an end of ours
+			s.end()
+			s.send(&amqp.End{})
+		}
 	default:
 		return fmt.Errorf("%w: %T was not expected", amqp.ErrMalformed, f.Body)
 	}
@@ -206,6 +213,21 @@ func (c *conn) end(err error) {
 	}
 	c.mu.Unlock()
 	c.out.finish()
+}
+
+// detachLinks detaches all links to a path and returns how many there were.
+func (c *conn) detachLinks(path string, err *amqp.Error) (n int) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for _, s := range c.sessions {
+		for _, l := range s.links {
+			if b := l.base(); b.path == path && !b.closed {
+				b.detachWith(l, err)
+				n++
+			}
+		}
+	}
+	return n
 }
 
 // kill cuts the connection without a word.

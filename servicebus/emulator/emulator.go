@@ -38,6 +38,7 @@ package emulator
 import (
 	"fmt"
 	"net"
+	"strconv"
 	"sync"
 )
 
@@ -50,9 +51,10 @@ type Server struct {
 	listener  net.Listener
 	running   sync.WaitGroup
 
-	mu     sync.Mutex
-	conns  map[net.Conn]struct{}
-	closed bool
+	mu      sync.Mutex
+	conns   map[net.Conn]struct{}
+	clients map[*conn]struct{} // those of conns that speak AMQP
+	closed  bool
 }
 
 // Start listens and serves until Close. An error names the field of cfg that
@@ -68,15 +70,22 @@ func Start(cfg Config) (*Server, error) {
 	}
 	s := &Server{
 		cfg: cfg, namespace: newNamespace(cfg.Entities), listener: listener,
-		conns: map[net.Conn]struct{}{},
+		conns: map[net.Conn]struct{}{}, clients: map[*conn]struct{}{},
 	}
 	s.running.Add(1)
 	go s.accept()
 	return s, nil
 }
 
-// Addr is where the server listens, as host:port.
-func (s *Server) Addr() string { return s.listener.Addr().String() }
+// Addr is where to connect to, as host:port.
+func (s *Server) Addr() string {
+	at := s.listener.Addr().(*net.TCPAddr)
+	if !at.IP.IsUnspecified() {
+		return at.String()
+	}
+	// It listens on all addresses, which is none to connect to.
+	return net.JoinHostPort("127.0.0.1", strconv.Itoa(at.Port))
+}
 
 // ConnectionString is for any client library. Without TLS it says
 // UseDevelopmentEmulator, which makes the libraries connect without it.

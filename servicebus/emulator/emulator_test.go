@@ -8,6 +8,8 @@ import (
 
 	"github.com/Azure/azure-sdk-for-go/sdk/messaging/azservicebus"
 	"go.uber.org/goleak"
+	"go.uber.org/zap"
+	"go.uber.org/zap/zaptest"
 
 	"azsqloutbox/servicebus/emulator"
 )
@@ -19,6 +21,9 @@ const patience = 20 * time.Second
 
 func start(t testing.TB, cfg emulator.Config) *emulator.Server {
 	t.Helper()
+	if cfg.Logger == nil {
+		cfg.Logger = zaptest.NewLogger(t, zaptest.Level(zap.WarnLevel))
+	}
 	server, err := emulator.Start(cfg)
 	if err != nil {
 		t.Fatal(err)

@@ -200,6 +200,22 @@ func TestKillConnectionsIsSurvived(t *testing.T) {
 	}
 }
 
+func TestDetachLinksIsRecovered(t *testing.T) {
+	server := start(t, queues("q"))
+	client := connectWith(t, server, &azservicebus.ClientOptions{
+		RetryOptions: azservicebus.RetryOptions{MaxRetries: 3, RetryDelay: time.Millisecond},
+	})
+	s := sender(t, client, "q")
+	send(t, s, message("a", "x"))
+	if n := server.DetachLinks("q", "amqp:link:detach-forced", "idle"); n != 1 {
+		t.Errorf("%d links were detached, want the sender's", n)
+	}
+	send(t, s, message("b", "y"))
+	if st := server.Stats(); st.ConnectionsAccepted != 1 {
+		t.Errorf("%d connections, want the one", st.ConnectionsAccepted)
+	}
+}
+
 func TestInjectRefusesWhatCannotHappen(t *testing.T) {
 	server := start(t, queues("q"))
 	for name, fault := range map[string]emulator.Fault{

@@ -121,7 +121,7 @@ type Stats struct {
 	Links       int64
 	// The rest only grows.
 	ConnectionsAccepted int64
-	LinksAttached       int64
+	LinksAttached       int64 // refused ones too
 	Transfers           int64 // frames that carried messages from clients
 	BytesReceived       int64 // payload of those frames
 	Batches             int64 // batches stored

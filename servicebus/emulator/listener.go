@@ -3,10 +3,14 @@ package emulator
 import (
 	"bufio"
 	"crypto/tls"
+	"maps"
 	"net"
+	"slices"
 	"time"
 
 	"go.uber.org/zap"
+
+	"azsqloutbox/servicebus/emulator/internal/amqp"
 )
 
 // accept takes connections until the listener is closed.
@@ -56,7 +60,16 @@ func (s *Server) serve(n net.Conn) {
 	s.stats.connections.Add(1)
 	s.stats.connectionsTotal.Add(1)
 	defer s.stats.connections.Add(-1)
-	newConn(s, n).serve()
+	c := newConn(s, n)
+	s.mu.Lock()
+	s.clients[c] = struct{}{}
+	s.mu.Unlock()
+	defer func() {
+		s.mu.Lock()
+		delete(s.clients, c)
+		s.mu.Unlock()
+	}()
+	c.serve()
 }
 
 const (
@@ -115,4 +128,20 @@ func (s *Server) KillConnections() {
 	for n := range s.conns {
 		_ = n.Close()
 	}
+}
+
+// DetachLinks detaches every link to the entity with the given condition, as
+// the service does with links that are idle for ten minutes
+// (amqp:link:detach-forced), and returns how many there were. It panics on a
+// name that is not there.
+func (s *Server) DetachLinks(entity, condition, description string) int {
+	path := s.namespace.mustFind(entity).path
+	s.mu.Lock()
+	clients := slices.Collect(maps.Keys(s.clients))
+	s.mu.Unlock()
+	detached := 0
+	for _, c := range clients {
+		detached += c.detachLinks(path, &amqp.Error{Condition: amqp.Symbol(condition), Description: description})
+	}
+	return detached
 }

@@ -106,7 +106,24 @@ func argument[T any](arguments map[string]any, name string) (T, error) {
 	return v, nil
 }
 
-// arguments of one type come as an array, or from some clients as a list.
+// integer reads an integer argument of any width: clients differ in what they
+// encode a small number as.
+func integer(arguments map[string]any, name string) (int64, error) {
+	switch v := arguments[name].(type) {
+	case int32:
+		return int64(v), nil
+	case int64:
+		return v, nil
+	case uint32:
+		return int64(v), nil
+	case uint64:
+		return int64(v), nil
+	default:
+		return 0, badArgument(name, v)
+	}
+}
+
+// argumentList reads an argument that is several values: they come as an array, or from some clients as a list.
 func argumentList[T any](arguments map[string]any, name string) ([]T, error) {
 	list, err := argument[[]any](arguments, name)
 	if err != nil {

@@ -10,11 +10,11 @@ import (
 const peekLimit = 250
 
 func peekMessage(q *broker.Queue, arguments map[string]any) (any, error) {
-	from, err := argument[int64](arguments, "from-sequence-number")
+	from, err := integer(arguments, "from-sequence-number")
 	if err != nil {
 		return nil, err
 	}
-	count, err := argument[int32](arguments, "message-count")
+	count, err := integer(arguments, "message-count")
 	if err != nil {
 		return nil, err
 	}
@@ -25,7 +25,7 @@ func peekMessage(q *broker.Queue, arguments map[string]any) (any, error) {
 	if id, ok := arguments["session-id"].(string); ok {
 		session = &id
 	}
-	return encoded(q.Peek(from, min(int(count), peekLimit), session))
+	return encoded(q.Peek(from, int(min(count, peekLimit)), session))
 }
 
 func receiveBySequence(q *broker.Queue, arguments map[string]any) (any, error) {
@@ -33,7 +33,7 @@ func receiveBySequence(q *broker.Queue, arguments map[string]any) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	mode, err := argument[uint32](arguments, "receiver-settle-mode")
+	mode, err := integer(arguments, "receiver-settle-mode")
 	if err != nil {
 		return nil, err
 	}
@@ -43,7 +43,7 @@ func receiveBySequence(q *broker.Queue, arguments map[string]any) (any, error) {
 			return nil, amqp.Errorf(broker.CondSessionLockLost, "the session %q is not locked", id)
 		}
 	}
-	found, err := q.TakeDeferred(sequences, session, mode == uint32(amqp.ReceiverFirst))
+	found, err := q.TakeDeferred(sequences, session, mode == int64(amqp.ReceiverFirst))
 	if err != nil {
 		return nil, err
 	}

@@ -1,6 +1,8 @@
 package emulator
 
 import (
+	"go.uber.org/zap"
+
 	"azsqloutbox/servicebus/emulator/internal/amqp"
 )
 
@@ -60,6 +62,7 @@ func (s *session) fail(err *amqp.Error) {
 	if s.ended {
 		return
 	}
+	s.conn.log.Warn("ending a session: the client broke the protocol", zap.Error(err))
 	s.end()
 	s.send(&amqp.End{Error: err})
 }

@@ -313,6 +313,28 @@ func TestUndecodableMessagesAreRejected(t *testing.T) {
 	}
 }
 
+func TestEndOfASessionThatNeverBeganIsIgnored(t *testing.T) {
+	server := start(t, queues("q"))
+	raw := dial(t, server)
+	raw.send(t, 1, &amqp.End{})
+	raw.session(t)
+}
+
+func TestEndIsAnsweredOnce(t *testing.T) {
+	server := start(t, queues("q"))
+	raw := dial(t, server)
+	// The server ends the session, the client answers: that is all.
+	raw.send(t, raw.session(t), &amqp.Detach{Handle: 9})
+	if end := until[*amqp.End](t, raw); end.Error == nil || end.Error.Condition != "amqp:session:unattached-handle" {
+		t.Errorf("the session ended with %+v", end.Error)
+	}
+	raw.send(t, 1, &amqp.End{})
+	raw.send(t, 2, &amqp.Begin{})
+	if f := raw.next(t); f.Channel != 2 {
+		t.Errorf("%T on channel %d after the end", f.Body, f.Channel)
+	}
+}
+
 func TestWithoutATokenNothingIsAttached(t *testing.T) {
 	server := start(t, queues("q"))
 	raw := dialSocket(t, server)

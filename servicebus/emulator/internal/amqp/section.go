@@ -133,6 +133,31 @@ func DecodeIdentity(value []byte) (messageID []byte, group string, hasGroup bool
 	return messageID, group, hasGroup, f.err
 }
 
+// WithMessageID returns rest, a message from its properties section on, which
+// may be missing, with the message-id set.
+func WithMessageID(rest []byte, id string) ([]byte, error) {
+	b := AppendDescriptor(make([]byte, 0, len(rest)+64), DescProperties)
+	sections := NewSections(rest)
+	first, ok, err := sections.Next()
+	if err != nil {
+		return nil, err
+	}
+	if !ok || first.Descriptor != DescProperties {
+		b, mark := StartList(b, 1)
+		return append(EndCompound(AppendString(b, id), mark), rest...), nil
+	}
+	r := NewReader(first.Value)
+	f := newFields(&r)
+	count := max(f.left, 1)
+	f.skip(1)
+	if f.err != nil {
+		return nil, f.err
+	}
+	b, mark := StartList(b, count)
+	b = append(AppendString(b, id), f.in.Rest()...)
+	return append(EndCompound(b, mark), sections.in.Rest()...), nil
+}
+
 // raw is the encoding of a field, nil where it has no value.
 func (f *fields) raw() []byte {
 	if f.absent() {

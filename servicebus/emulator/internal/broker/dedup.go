@@ -18,8 +18,7 @@ func newHistory(windowMillis int64) *history {
 }
 
 // fresh returns those of messages whose id was not seen within the window, and
-// remembers them. A message without an id is never a duplicate. The result
-// shares the array of messages.
+// remembers them. The result shares the array of messages.
 //
 // The service drops a duplicate silently and reports success.
 // https://learn.microsoft.com/azure/service-bus-messaging/duplicate-detection
@@ -27,10 +26,6 @@ func (h *history) fresh(messages []*Message, now int64) []*Message {
 	h.forget(now)
 	kept := messages[:0]
 	for _, m := range messages {
-		if m.id == nil {
-			kept = append(kept, m)
-			continue
-		}
 		if _, duplicate := h.seen[string(m.id)]; duplicate {
 			continue
 		}

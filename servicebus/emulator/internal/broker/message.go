@@ -1,7 +1,8 @@
 package broker
 
 import (
-	"time"
+	"fmt"
+	"math/rand/v2"
 	"unicode/utf8"
 
 	"azsqloutbox/servicebus/emulator/internal/amqp"
@@ -25,7 +26,7 @@ type Message struct {
 	header      amqp.Header
 	annotations []byte // encoded map, nil for none
 	rest        []byte // from the properties on, as it was sent
-	id          []byte // encoded message-id, nil for none
+	id          []byte // encoded message-id
 	session     string
 	hasSession  bool
 	partition   string
@@ -148,7 +149,21 @@ func (m *Message) parse(raw []byte) error {
 	if !body {
 		return amqp.Errorf(CondDecode, "a message without a body section")
 	}
+	if m.id == nil {
+		if err := m.giveID(); err != nil {
+			return decodeError(err)
+		}
+	}
 	return m.checkIdentity()
+}
+
+// giveID sets an id where the sender set none, as the service does: receivers
+// rely on there being one.
+func (m *Message) giveID() (err error) {
+	id := fmt.Sprintf("%016x%016x", rand.Uint64(), rand.Uint64())
+	m.id = amqp.AppendString(nil, id)
+	m.rest, err = amqp.WithMessageID(m.rest, id)
+	return err
 }
 
 func (m *Message) checkIdentity() error {
@@ -213,18 +228,12 @@ func (m *Message) readAnnotations(value []byte) error {
 // MessageID is the id as text; ids that are no text are given as they are
 // encoded.
 func (m *Message) MessageID() string {
-	if m.id == nil {
-		return ""
-	}
 	r := amqp.NewReader(m.id)
 	if text, err := r.Bytes(); err == nil {
 		return string(text)
 	}
 	return string(m.id)
 }
-
-// Schedule sets when the message is to be enqueued.
-func (m *Message) Schedule(at time.Time) { m.scheduled = at.UnixMilli() }
 
 // Size is the encoded message in bytes.
 func (m *Message) Size() int64 { return m.size }
