@@ -155,17 +155,9 @@ func TestLocksShowWhoHoldsAndWaits(t *testing.T) {
 	}
 	waited := make(chan error, 1)
 	go func() { waited <- insert(context.WithoutCancel(t.Context()), db, 1) }()
-	held, waiting := false, false
-	for !held || !waiting {
-		for _, l := range s.Locks() {
-			held = held || l.Resource == "KEY" && l.Mode == "X" && l.Status == "GRANT"
-			waiting = waiting || l.Resource == "KEY" && l.Status == "WAIT"
-		}
-		select {
-		case err := <-waited:
-			t.Fatalf("the second insert did not wait: %v", err)
-		case <-time.After(time.Millisecond):
-		}
+	waitFor(func() bool { return slices.ContainsFunc(s.Locks(), Lock.Waiting) })
+	if !slices.ContainsFunc(s.Locks(), func(l Lock) bool { return l.Resource == "KEY" && l.Mode == "X" && l.Status == "GRANT" }) {
+		t.Errorf("nobody holds the key that is waited for: %+v", s.Locks())
 	}
 	if err := tx.Commit(); err != nil {
 		t.Fatal(err)
@@ -240,9 +232,7 @@ func TestCancelWhileWaitingForALock(t *testing.T) {
 	defer other.Close()
 	ctx, cancel := context.WithCancel(t.Context())
 	go func() {
-		for !slices.ContainsFunc(s.Locks(), Lock.Waiting) {
-			time.Sleep(time.Millisecond)
-		}
+		waitFor(func() bool { return slices.ContainsFunc(s.Locks(), Lock.Waiting) })
 		cancel()
 	}()
 	if err := insert(ctx, other, 1); !errors.Is(err, context.Canceled) {

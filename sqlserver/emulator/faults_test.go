@@ -34,6 +34,13 @@ func start(t *testing.T, config Config) (*Server, *sql.DB) {
 	return s, db
 }
 
+// waitFor polls what the server offers for looking at, not for waiting on.
+func waitFor(happened func() bool) {
+	for !happened() {
+		time.Sleep(time.Millisecond)
+	}
+}
+
 const (
 	insertRow = "-- outbox:InsertRow\nINSERT INTO t (n) VALUES (@n)"
 	countRows = "-- outbox:CountRows\nSELECT COUNT(*) FROM t WHERE n > @above"
@@ -184,9 +191,7 @@ func TestDelayEndsWithTheClientsPatience(t *testing.T) {
 	fault := s.Inject(Fault{Statement: "InsertRow", Delay: time.Hour})
 	ctx, cancel := context.WithCancel(t.Context())
 	go func() {
-		for fault.Fired() == 0 {
-			time.Sleep(time.Millisecond)
-		}
+		waitFor(func() bool { return fault.Fired() > 0 })
 		cancel()
 	}()
 	if err := insert(ctx, db, 1); !errors.Is(err, context.Canceled) {
@@ -248,7 +253,7 @@ func TestWhatWasAcknowledgedIsThere(t *testing.T) {
 	const writers, each = 20, 50
 	var acknowledged [writers * each]atomic.Bool
 	var done sync.WaitGroup
-	var progress atomic.Int64
+	progress := make(chan struct{}, writers*each)
 	for w := range writers {
 		done.Go(func() {
 			for i := range each {
@@ -261,13 +266,13 @@ func TestWhatWasAcknowledgedIsThere(t *testing.T) {
 					_ = tx.Rollback()
 				}
 				acknowledged[n].Store(err == nil)
-				progress.Add(1)
+				progress <- struct{}{}
 			}
 		})
 	}
-	for cut := int64(1); cut <= 5; cut++ {
-		for progress.Load() < cut*writers*each/6 {
-			time.Sleep(time.Millisecond)
+	for range 5 {
+		for range writers * each / 6 {
+			<-progress
 		}
 		s.KillConnections()
 	}
