@@ -1,9 +1,9 @@
 package sqlserver
 
 import (
-	"context"
 	"errors"
 	"fmt"
+	"strconv"
 	"strings"
 	"time"
 
@@ -61,6 +61,8 @@ type Error struct {
 	Advice string
 
 	err error
+	// cause is the message that Number came with; err may end in a later one.
+	cause string
 }
 
 func (e *Error) Error() string {
@@ -68,10 +70,14 @@ func (e *Error) Error() string {
 	if e.Op != "" {
 		b.WriteString(e.Op + ": ")
 	}
-	if e.Number != 0 {
-		fmt.Fprintf(&b, "error %d: ", e.Number)
+	text := e.err.Error()
+	b.WriteString(text)
+	if !strings.Contains(text, e.cause) {
+		b.WriteString(": " + e.cause)
 	}
-	b.WriteString(e.err.Error())
+	if number := strconv.Itoa(int(e.Number)); e.Number != 0 && !strings.Contains(text, number) {
+		b.WriteString(" [error " + number + "]")
+	}
 	if e.Advice != "" {
 		b.WriteString(" (" + e.Advice + ")")
 	}
@@ -125,9 +131,8 @@ var knownErrors = map[int32]known{
 	9002: {class: Transient, retryAfter: 30 * time.Second, advice: "the transaction log is full"},
 	// resource-limits-logical-server.md: the database reached its size quota.
 	40544: {class: Transient, retryAfter: 30 * time.Second, advice: "the database has reached its size limit"},
-	// database/sql's text for it is not much help.
-	701: {class: Transient, retryAfter: 10 * time.Second, advice: "the database is short of memory"},
-	802: {class: Transient, retryAfter: 10 * time.Second, advice: "the database is short of memory"},
+	701:   {class: Transient, retryAfter: 10 * time.Second, advice: "the database is short of memory"},
+	802:   {class: Transient, retryAfter: 10 * time.Second, advice: "the database is short of memory"},
 
 	// The wrong replica, or a token that is too old.
 	3906:  {class: Reconnect, advice: "the database is read-only here: a secondary, or the primary before a failover"},
@@ -143,7 +148,7 @@ var knownErrors = map[int32]known{
 
 	// What a person has to mend.
 	207:   {class: Permanent, advice: "a column is missing: outboxctl schema check says which"},
-	208:   {class: Permanent, advice: "the table is missing, has another name, or the login has no right to see it: run scripts/001_outbox.sql"},
+	208:   {class: Permanent, advice: "the table is missing, has another name, or the login has no right to see it: run scripts/001_outbox.sql; for OPENJSON, the compatibility level is below 130"},
 	229:   {class: Permanent, advice: "the login lacks a right"},
 	230:   {class: Permanent, advice: "the login lacks a right on a column"},
 	262:   {class: Permanent, advice: "the login lacks a right in the database"},
@@ -153,7 +158,7 @@ var knownErrors = map[int32]known{
 	547:   {class: Permanent, advice: "a constraint of the table refuses the value"},
 	650:   {class: Permanent, advice: "READPAST needs READ COMMITTED or REPEATABLE READ"},
 	1934:  {class: Permanent, advice: "a SET option is not what filtered indexes need"},
-	195:   {class: Permanent, advice: "a function is not known here: compatibility level 130 or higher is needed"},
+	195:   {class: Permanent, advice: "a function is not known here: SQL Server 2016 and compatibility level 130 or higher are needed"},
 	8152:  {class: Permanent, advice: "a value is longer than its column"},
 	2628:  {class: Permanent, advice: "a value is longer than its column"},
 	18456: {class: Permanent, advice: "the login was refused: user, password, or no user in this database"},
@@ -161,7 +166,6 @@ var knownErrors = map[int32]known{
 	18470: {class: Permanent, advice: "the login is disabled"},
 	18487: {class: Permanent, advice: "the password has expired"},
 	18488: {class: Permanent, advice: "the password must be changed"},
-	33134: {class: Permanent}, // the principal from Entra is unknown
 	40532: {class: Permanent, advice: "the user name does not name this server"},
 	40615: {class: Permanent, advice: "the server's firewall refuses this address"},
 	40914: {class: Permanent, advice: "the server's virtual network rules refuse this subnet"},
@@ -191,20 +195,15 @@ func Classify(op string, err error) error {
 	return e
 }
 
-// classify looks at every message of the answer: the driver's error is the
-// last one, and the last one is often only "the statement has been terminated".
+// classify looks at every message of the answer. The driver's error is the last
+// one, which is often only "the statement has been terminated", or "login
+// failed" after the reason why it did.
 func (e *Error) classify(server mssql.Error) {
-	all := append([]mssql.Error{server}, server.All...)
-	for _, m := range all {
-		k, ok := knownErrors[m.Number]
-		if !ok {
-			continue
+	for _, m := range append(server.All[:len(server.All):len(server.All)], server) {
+		if k, ok := knownErrors[m.Number]; ok {
+			e.Number, e.Class, e.RetryAfter, e.Advice, e.cause = m.Number, k.class, k.retryAfter, k.advice, m.Message
+			return
 		}
-		e.Number, e.Class, e.RetryAfter, e.Advice = m.Number, k.class, k.retryAfter, k.advice
-		if e.err == error(server) {
-			e.err = m
-		}
-		return
 	}
 }
 
@@ -266,10 +265,4 @@ func missingColumns(name string, columns []string) error {
 		Number: 207, Class: Permanent, Advice: knownErrors[207].advice,
 		err: fmt.Errorf("the table %s has no column %s", name, strings.Join(columns, ", ")),
 	}
-}
-
-// ended says whether err came from the end of ctx rather than from the server.
-func ended(ctx context.Context, err error) bool {
-	var server mssql.Error
-	return ctx.Err() != nil && !errors.As(err, &server)
 }

@@ -1,0 +1,85 @@
+package sqlserver
+
+import (
+	"context"
+	"net"
+	"testing"
+	"testing/synctest"
+	"time"
+)
+
+func TestWatchKillsOnlyWhatOutlivesItsContext(t *testing.T) {
+	for name, c := range map[string]struct {
+		cancelAfter, stopAfter time.Duration // cancelAfter 0: never
+		killed                 bool
+	}{
+		"in time":            {0, time.Hour, false},
+		"within the grace":   {time.Second, time.Second + watchdogGrace - time.Millisecond, false},
+		"beyond the grace":   {time.Second, time.Second + watchdogGrace + time.Millisecond, true},
+		"before the context": {time.Hour, time.Second, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				ctx, cancel := context.WithCancel(t.Context())
+				defer cancel()
+				kills := make(chan struct{}, 1)
+				stop := watch(ctx, func() { kills <- struct{}{} })
+				if c.cancelAfter > 0 {
+					time.AfterFunc(c.cancelAfter, cancel)
+				}
+				time.Sleep(c.stopAfter)
+				killed := stop()
+				synctest.Wait()
+				if killed != c.killed || (len(kills) == 1) != c.killed {
+					t.Errorf("killed %v, %d kills; want %v", killed, len(kills), c.killed)
+				}
+			})
+		})
+	}
+}
+
+func TestOutlive(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		ctx, cancel := context.WithCancel(t.Context())
+		longer, release := outlive(ctx, time.Second)
+		defer release()
+		cancel()
+		time.Sleep(time.Second - time.Millisecond)
+		if longer.Err() != nil {
+			t.Error("ended before the grace was over")
+		}
+		time.Sleep(time.Millisecond)
+		synctest.Wait()
+		if longer.Err() == nil {
+			t.Error("outlived its grace")
+		}
+	})
+}
+
+// A server that accepts and never says a word.
+func TestKillerClosesTheWire(t *testing.T) {
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer listener.Close()
+	w := new(wire)
+	dialer := wireDialer{}
+	conn, err := dialer.DialContext(context.WithValue(t.Context(), wireKey{}, w), "tcp", listener.Addr().String())
+	if err != nil {
+		t.Fatal(err)
+	}
+	forgotten := make(chan struct{})
+	w.onClose(func() { close(forgotten) })
+	read := make(chan error, 1)
+	go func() {
+		_, err := conn.Read(make([]byte, 1))
+		read <- err
+	}()
+	w.kill()
+	if err := <-read; err == nil {
+		t.Error("the read went on")
+	}
+	_ = conn.Close()
+	<-forgotten
+}
