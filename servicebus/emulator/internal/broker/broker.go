@@ -26,7 +26,6 @@ const (
 	CondSessionUnavailable amqp.Symbol = "com.microsoft:session-cannot-be-locked"
 	CondMessageNotFound    amqp.Symbol = "com.microsoft:message-not-found"
 	CondArgument           amqp.Symbol = "com.microsoft:argument-error"
-	CondEntityClosed       amqp.Symbol = "com.microsoft:entity-disabled"
 )
 
 // Destination is what messages are sent to.

@@ -234,6 +234,3 @@ func (m *Message) MessageID() string {
 	}
 	return string(m.id)
 }
-
-// Size is the encoded message in bytes.
-func (m *Message) Size() int64 { return m.size }
