@@ -53,15 +53,15 @@ func (o Options) Validate() error {
 	o = o.withDefaults()
 	switch {
 	case !eventTypes.MatchString(o.EventType):
-		return fmt.Errorf("EventType is %q, must be VARCHAR(n), NVARCHAR(n), SMALLINT, INT or BIGINT", o.EventType)
+		return fmt.Errorf("option EventType is %q, must be VARCHAR(n), NVARCHAR(n), SMALLINT, INT or BIGINT", o.EventType)
 	case !payloads.MatchString(o.Payload):
-		return fmt.Errorf("Payload is %q, must be VARCHAR(n), NVARCHAR(n), VARCHAR(MAX) or NVARCHAR(MAX)", o.Payload)
+		return fmt.Errorf("option Payload is %q, must be VARCHAR(n), NVARCHAR(n), VARCHAR(MAX) or NVARCHAR(MAX)", o.Payload)
 	case !collations.MatchString(o.Collation):
-		return fmt.Errorf("Collation is %q, which is no name of one", o.Collation)
+		return fmt.Errorf("option Collation is %q, which is no name of one", o.Collation)
 	}
 	for field, name := range map[string]string{"Schema": o.Schema, "Table": o.Table, "ClaimIndex": o.ClaimIndex, "RetryIndex": o.RetryIndex} {
 		if !utf8.ValidString(name) || strings.ContainsRune(name, 0) {
-			return fmt.Errorf("%s is %q, which is no identifier", field, name)
+			return fmt.Errorf("option %s is %q, which is no identifier", field, name)
 		}
 	}
 	return nil

@@ -172,9 +172,8 @@ var knownErrors = map[int32]known{
 	47073: {class: Permanent, advice: "public network access is off for this server"},
 }
 
-// Classify wraps err with what is known about its number, once. op says what
-// was tried on what. A nil err stays nil, and so do the errors that are answers:
-// worker.ErrLeaseLost, a cancelled context.
+// Classify wraps err with what is known about its number, once: an error that
+// is classified already is returned as it is. op says what was tried on what.
 func Classify(op string, err error) error {
 	if err == nil {
 		return nil

@@ -145,8 +145,7 @@ func (s *Store) listOverdue(ctx context.Context) (list []overdue, unreadable int
 				}
 				if err := o.parse(id, count); err != nil {
 					unreadable++
-					s.log.Warn("a receipt cannot be read and stays; another version may have written it",
-						zap.String("claim", id), zap.String("owner", o.owner), zap.Error(err))
+					s.warnUnreadable(id, o.owner, err)
 					continue
 				}
 				list = append(list, o)
@@ -155,6 +154,15 @@ func (s *Store) listOverdue(ctx context.Context) (list []overdue, unreadable int
 		})
 	})
 	return list, unreadable, err
+}
+
+// warnUnreadable says it once a receipt: the look is taken every few seconds.
+func (s *Store) warnUnreadable(id, owner string, err error) {
+	if _, said := s.unreadable.LoadOrStore(id, true); said {
+		return
+	}
+	s.log.Warn("a receipt cannot be read and stays; another version may have written it",
+		zap.String("claim", id), zap.String("owner", owner), zap.Error(err))
 }
 
 // parse reads what this version writes, and nothing else.

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"math/rand/v2"
+	"sync"
 	"sync/atomic"
 	"time"
 
@@ -103,6 +104,8 @@ type Store struct {
 	// lastClaim is the size of the last claim's payloads, the first guess for
 	// the next one's buffer.
 	lastClaim atomic.Int64
+	// unreadable holds the ids of receipts that were complained about.
+	unreadable sync.Map
 }
 
 var _ worker.Store = (*Store)(nil)

@@ -132,9 +132,9 @@ func (c column) shortText() string {
 }
 
 // longText is the type that payload and headers are read as. A varchar in a
-// UTF-8 collation gives the bytes that the message wants, without a conversion. Everything else
-// goes by NVARCHAR(MAX), which says the same characters whatever the column
-// becomes while the worker runs: migrate-varchar changes its type and
+// UTF-8 collation gives the bytes that the message wants, without a conversion.
+// Everything else goes by NVARCHAR(MAX), which says the same characters whatever
+// the column becomes while the worker runs: migrate-varchar changes its type and
 // collation under a living worker. VARBINARY(8000) would cut if such a column
 // grew to MAX; the claim compares the length it got with DATALENGTH.
 func (c column) longText() string {
