@@ -52,6 +52,7 @@ func (s *session) attachSender(a *amqp.Attach) (link, error) {
 		return nil, err
 	}
 	if n.source == nil {
+		// The condition is believed, not known.
 		return nil, amqp.Errorf(broker.CondNotAllowed, "messages cannot be received from '%s'; a topic has subscriptions for that", p)
 	}
 	wanted, err := sessionFilter(a.Source.Filter)

@@ -150,16 +150,14 @@ func (s *session) attachReceiver(a *amqp.Attach) (link, error) {
 			return nil, err
 		}
 		if n.destination == nil {
+			// The condition is believed, not known.
 			return nil, amqp.Errorf(broker.CondNotAllowed, "messages cannot be sent to '%s'", p)
 		}
-		limit, announced := s.conn.server.cfg.Tier.batchLimit()
-		if announced {
-			properties = map[amqp.Symbol]any{propMaxBatch: uint64(limit)}
-		}
 		r.node = entityNode{n}
-		r.maxMessage = max(n.maxMessage, limit)
-		if !announced {
-			r.maxMessage = n.maxMessage
+		r.maxMessage = n.maxMessage
+		if limit, announced := s.conn.server.cfg.Tier.batchLimit(); announced {
+			properties = map[amqp.Symbol]any{propMaxBatch: uint64(limit)}
+			r.maxMessage = max(r.maxMessage, limit)
 		}
 	}
 	s.send(&amqp.Attach{

@@ -82,11 +82,9 @@ func statusOf(condition amqp.Symbol) int {
 		return http.StatusNotFound
 	case broker.CondMessageLockLost, broker.CondSessionLockLost:
 		return http.StatusGone
-	case broker.CondNotAllowed:
-		return http.StatusUnauthorized
 	case broker.CondResourceLimit:
 		return http.StatusForbidden
-	case broker.CondArgument, broker.CondDecode:
+	case broker.CondArgument, broker.CondDecode, broker.CondNotAllowed:
 		return http.StatusBadRequest
 	default:
 		return http.StatusInternalServerError

@@ -92,7 +92,8 @@ func ParseBatch(raw []byte, limit int) ([]*Message, error) {
 		}
 	}
 	if len(bodies) > limit {
-		// The service is no more helpful than this (azure-service-bus #397).
+		// The service is no more helpful than this text (azure-service-bus #397);
+		// that it comes with amqp:internal-error is believed.
 		return nil, amqp.Errorf(CondInternal, "The service was unable to process the request; please retry the operation. "+
 			"(emulator: a batch of %d messages, at most %d are taken)", len(bodies), limit)
 	}
@@ -166,6 +167,8 @@ func (m *Message) giveID() (err error) {
 	return err
 }
 
+// checkIdentity refuses ids that are too long or contradict each other. That
+// the service does is documented; the conditions are believed, not known.
 func (m *Message) checkIdentity() error {
 	for _, id := range []struct{ name, value string }{
 		{"MessageId", m.MessageID()},
