@@ -16,6 +16,7 @@ import (
 	"strings"
 	"sync"
 	"sync/atomic"
+	"time"
 
 	"go.uber.org/zap"
 
@@ -48,6 +49,7 @@ type Engine struct {
 	sessions   map[*session]struct{}
 
 	lastTransaction atomic.Uint64
+	started         time.Time
 }
 
 // New returns an empty database.
@@ -66,6 +68,7 @@ func New(config Config) *Engine {
 		plans:    newPlanCache(),
 		database: newDatabaseOptions(),
 		sessions: make(map[*session]struct{}),
+		started:  time.Now().UTC(),
 	}
 }
 

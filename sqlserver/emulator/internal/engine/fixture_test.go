@@ -71,11 +71,11 @@ func (r *recorder) Info(e *tds.Error) error {
 	return nil
 }
 
-func (r *recorder) TransactionBegan(uint64) error        { r.add("began"); return nil }
-func (r *recorder) TransactionCommitted(uint64) error    { r.add("committed"); return nil }
-func (r *recorder) TransactionRolledBack(uint64) error   { r.add("rolled back"); return nil }
+func (r *recorder) TransactionBegan(uint64) error         { r.add("began"); return nil }
+func (r *recorder) TransactionCommitted(uint64) error     { r.add("committed"); return nil }
+func (r *recorder) TransactionRolledBack(uint64) error    { r.add("rolled back"); return nil }
 func (r *recorder) DatabaseChanged(from, to string) error { return nil }
-func (r *recorder) ExpectBulk(cols []tds.Column) error   { r.bulk = cols; return nil }
+func (r *recorder) ExpectBulk(cols []tds.Column) error    { r.bulk = cols; return nil }
 
 // text is everything without column headings and row counts.
 func (r *recorder) text() string {

@@ -212,7 +212,7 @@ func (c *compiler) namedTable(ref *ast.NamedTableReference, sc *scope) (*joinTre
 		return nil, err
 	}
 	if v, ok := c.engine.view(name); ok {
-		return c.catalogView(v, as, sc)
+		return c.catalogView(v, name.BaseIdentifier.Value, as, sc)
 	}
 	def, err := c.table(name)
 	if err != nil {

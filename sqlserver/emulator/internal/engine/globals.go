@@ -45,7 +45,7 @@ func (c *compiler) globalVariable(name string) (*scalar, error) {
 }
 
 // spid: user sessions begin at 51.
-func (s *session) spid() int64 { return s.store.ID() + 50 }
+func (s *session) spid() int64 { return s.id + 50 }
 
 func (s *session) lockTimeoutMillis() int64 {
 	if s.set.lockTimeout < 0 {

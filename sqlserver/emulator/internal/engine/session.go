@@ -18,6 +18,8 @@ type session struct {
 	store  *storage.Session
 	login  tds.Login
 	opened time.Time
+	// id is the storage session's at login: @@SPID outlives a reset.
+	id int64
 
 	set    settings
 	tran   *transaction
@@ -35,8 +37,9 @@ type session struct {
 }
 
 func newSession(e *Engine, l tds.Login) *session {
+	store := e.db.NewSession()
 	return &session{
-		engine: e, store: e.db.NewSession(), login: l, opened: time.Now(),
+		engine: e, store: store, id: store.ID(), login: l, opened: time.Now().UTC(),
 		set: newSettings(l.ODBC), temp: newTempTables(),
 	}
 }

@@ -1,0 +1,100 @@
+package engine
+
+import (
+	"azsqloutbox/sqlserver/emulator/internal/sqltype"
+	"azsqloutbox/sqlserver/emulator/internal/storage"
+)
+
+var _ = registerViews(map[string]*view{
+	"sys.databases":        {databaseCols, databaseRows},
+	"sys.dm_exec_sessions": {sessionCols, sessionRows},
+	"sys.dm_tran_locks":    {lockCols, lockRows},
+	"sys.database_principals": {principalCols, func(*session) [][]sqltype.Value {
+		return [][]sqltype.Value{catalogRow(principalCols, "dbo", 1, "S", "SQL_USER", "dbo")}
+	}},
+})
+
+var databaseCols = []outCol{
+	vName("name"), vInt("database_id"), vTime("create_date"), vTiny("compatibility_level"), vName("collation_name"), vTiny("state"), vName("state_desc"),
+	vTiny("snapshot_isolation_state"), vName("snapshot_isolation_state_desc"), vBit("is_read_committed_snapshot_on"), vBit("is_parameterization_forced"),
+	vBit("is_read_only"), vTiny("recovery_model"), vName("recovery_model_desc"), vBit("is_query_store_on"), vBit("is_accelerated_database_recovery_on"), vBit("is_auto_close_on"),
+}
+
+func databaseRows(s *session) [][]sqltype.Value {
+	d := s.engine.database
+	row := func(name string, id int) []sqltype.Value {
+		return catalogRow(databaseCols, name, id, s.engine.started, int(d.compatibility.Load()), d.collation.Name, 0, "ONLINE",
+			1, "ON", d.readCommittedSnapshot.Load(), d.forcedParameters.Load(), d.readOnly.Load(), 1, "FULL", false, false, false)
+	}
+	return [][]sqltype.Value{row("master", 1), row(s.engine.config.Database, databaseID)}
+}
+
+// databaseID is the user database's: master to msdb come before it.
+const databaseID = 5
+
+var sessionCols = []outCol{
+	vSmall("session_id"), vTime("login_time"), vName("host_name"), vName("program_name"), vName("login_name"), vName("original_login_name"), vName("status"),
+	vBit("is_user_process"), vSmall("transaction_isolation_level"), vInt("open_transaction_count"), vInt("lock_timeout"), vInt("deadlock_priority"), vBig("row_count"),
+	vBit("quoted_identifier"), vBit("ansi_nulls"), vBit("arithabort"), vSmall("database_id"), vName("client_interface_name"),
+}
+
+// isolationNumbers are transaction_isolation_level.
+var isolationNumbers = map[storage.Isolation]int{
+	storage.ReadUncommitted: 1, storage.ReadCommitted: 2, storage.RepeatableRead: 3, storage.Serializable: 4, storage.Snapshot: 5,
+}
+
+// sessionRows shows the sessions. What a session changes while it runs is only
+// shown to itself: other sessions' settings are theirs alone.
+func sessionRows(s *session) [][]sqltype.Value {
+	var rows [][]sqltype.Value
+	s.engine.eachSession(func(o *session) {
+		set, trans := newSettings(o.login.ODBC), 0
+		status := "sleeping"
+		if o == s {
+			set, trans, status = s.set, s.tranCount(), "running"
+		}
+		rows = append(rows, catalogRow(sessionCols, o.id+50, o.opened, o.login.Host, o.login.App, o.login.User, o.login.User, status, true,
+			isolationNumbers[set.isolation], trans, -1, 0, 0, set.quotedIdentifier, set.ansiNulls, set.arithAbort, databaseID, "embedded"))
+	})
+	return rows
+}
+
+var lockCols = []outCol{
+	vName("resource_type"), vInt("resource_database_id"), vName("resource_description"),
+	{name: "resource_associated_entity_id", typ: bigType, nullable: true},
+	vName("request_mode"), vName("request_type"), vName("request_status"), vInt("request_session_id"), vName("request_owner_type"),
+}
+
+func lockRows(s *session) [][]sqltype.Value {
+	tables := make(map[*storage.Table]*tableDef)
+	for _, t := range s.engine.catalog.tables() {
+		tables[t.store] = t
+	}
+	return eachRow(s.engine.db.Locks(), func(l storage.LockInfo) []sqltype.Value {
+		var entity any
+		if t := tables[l.Table]; t != nil {
+			id := int64(t.id)
+			if l.Resource != storage.ObjectLock {
+				id = t.entity(l.Index)
+			}
+			entity = id
+		}
+		owner := "TRANSACTION"
+		if l.SessionScope {
+			owner = "SESSION"
+		}
+		return catalogRow(lockCols, string(l.Resource), databaseID, l.App, entity, l.Mode.String(), "LOCK", string(l.Status), l.SessionID+50, owner)
+	})
+}
+
+// entity is an index's hobt_id, as sys.partitions shows it.
+func (t *tableDef) entity(ix *storage.Index) int64 {
+	for _, d := range t.indexes {
+		if d.store == ix {
+			return int64(t.id)<<16 | int64(d.id)
+		}
+	}
+	return int64(t.id) << 16
+}
+
+var principalCols = []outCol{vName("name"), vInt("principal_id"), {name: "type", typ: sqltype.Type{Kind: sqltype.Char, Length: 1, Collation: sqltype.DefaultCollation}}, vName("type_desc"), vName("default_schema_name")}
