@@ -366,11 +366,13 @@ func TestADeadSenderIsClosed(t *testing.T) {
 		server.Inject(emulator.Fault{Kind: emulator.DetachLink, Condition: "com.microsoft:server-busy"})
 		wantAll(t, p.Publish(t.Context(), manyEvents(5, 10)), worker.Sent)
 	}
-	if err := p.Close(t.Context()); err != nil {
-		t.Error(err)
-	}
-	if got := server.Stats(); got.ConnectionsAccepted != 1 || got.LinksAttached < 12 {
+	servicebus.WaitClosed(p)
+	got := server.Stats()
+	if got.ConnectionsAccepted != 1 || got.LinksAttached < 12 {
 		t.Errorf("%d connections and %d links were opened, want new links on one connection", got.ConnectionsAccepted, got.LinksAttached)
+	}
+	if got.Links != 3 {
+		t.Errorf("%d links are open, want the 3 of the sender that lives", got.Links)
 	}
 }
 

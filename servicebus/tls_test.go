@@ -9,6 +9,7 @@ import (
 	"crypto/x509"
 	"math/big"
 	"net"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -75,11 +76,17 @@ func TestAnUntrustedCertificateIsNoConnection(t *testing.T) {
 	wantDestinationError(t, outcomes[0].Err, orders, servicebus.KindConnection)
 }
 
-// hangingCredential ignores its context, as azservicebus gives it none.
-type hangingCredential struct{ release chan struct{} }
+// hangingCredential hangs when it is first asked, until it is released. It is
+// not told of any context that ends: azservicebus hands it none.
+type hangingCredential struct {
+	asked   atomic.Bool
+	release chan struct{}
+}
 
-func (c hangingCredential) GetToken(context.Context, policy.TokenRequestOptions) (azcore.AccessToken, error) {
-	<-c.release
+func (c *hangingCredential) GetToken(context.Context, policy.TokenRequestOptions) (azcore.AccessToken, error) {
+	if !c.asked.Swap(true) {
+		<-c.release
+	}
 	return azcore.AccessToken{Token: "token", ExpiresOn: time.Now().Add(time.Hour)}, nil
 }
 
@@ -88,16 +95,17 @@ func (c hangingCredential) GetToken(context.Context, policy.TokenRequestOptions)
 func TestAHangingCallIsAbandoned(t *testing.T) {
 	serverTLS, clientTLS := selfSigned(t)
 	server := startEmulator(t, emulator.Config{TLS: serverTLS, Entities: []emulator.Entity{{Name: orders}}})
-	credential := hangingCredential{release: make(chan struct{})}
+	credential := &hangingCredential{release: make(chan struct{})}
 	p := newPublisher(t, servicebus.Config{
 		Namespace: server.Addr(), Credential: credential, TLS: clientTLS,
 		Routes: mustRoutes(t, servicebus.Route{Entity: orders}), Source: "test",
 	})
+	t.Cleanup(func() { close(credential.release) })
 	outcomes := p.Publish(inTime(t, 100*time.Millisecond), manyEvents(2, 10))
 	wantAll(t, outcomes, worker.Unsent)
 	wantDestinationError(t, outcomes[0].Err, orders, servicebus.KindTimeout)
 
-	close(credential.release)
-	wantAll(t, p.Publish(t.Context(), manyEvents(2, 10)), worker.Sent)
+	// Less than a SendTimeout: the new connection serves at once.
+	wantAll(t, p.Publish(inTime(t, 8*time.Second), manyEvents(2, 10)), worker.Sent)
 	wantStored(t, server, 2)
 }
