@@ -116,12 +116,12 @@ func classify(err error) failure {
 	if errors.Is(err, azservicebus.ErrMessageTooLarge) {
 		return failure{policy: conditions[amqp.ErrCondMessageSizeExceeded], condition: string(amqp.ErrCondMessageSizeExceeded), err: err}
 	}
-	if condition := conditionOf(err); condition != "" {
-		p, known := conditions[condition]
+	if said, ok := readBroker(err); ok {
+		p, known := conditions[said.condition]
 		if !known {
 			p = policy{KindUnknown, bisect}
 		}
-		return failure{policy: p, condition: string(condition), err: err}
+		return failure{policy: p, condition: string(said.condition), err: said}
 	}
 	var coded *azservicebus.Error
 	if errors.As(err, &coded) {
@@ -140,28 +140,48 @@ func classify(err error) failure {
 	return failure{policy: policy{KindConnection, retry}, err: err}
 }
 
-// conditionOf finds the AMQP condition in err, "" where there is none.
+// brokerError is what the broker said, in words for a person.
+type brokerError struct {
+	condition   amqp.ErrCond
+	description string
+	err         error
+}
+
+func (e *brokerError) Error() string {
+	if e.description == "" {
+		return string(e.condition)
+	}
+	return fmt.Sprintf("%s (%s)", e.description, e.condition)
+}
+
+func (e *brokerError) Unwrap() error { return e.err }
+
+// readBroker finds the broker's own words in err.
 //
 // azservicebus.Error has no Unwrap, and it hides every condition that its table
 // does not list, as well as internal-error, behind CodeConnectionLost. Its text
 // still holds the condition as go-amqp prints it. That text is no API: where it
 // should change, the class becomes the harmless one (connection lost: Unsent),
 // and the tests of this package fail.
-func conditionOf(err error) amqp.ErrCond {
+func readBroker(err error) (*brokerError, bool) {
 	var remote *amqp.Error
 	if errors.As(err, &remote) {
-		return remote.Condition
+		return &brokerError{condition: remote.Condition, description: remote.Description, err: err}, true
 	}
 	var coded *azservicebus.Error
 	if !errors.As(err, &coded) {
-		return ""
+		return nil, false
 	}
-	_, rest, found := strings.Cut(coded.Error(), "*Error{Condition: ")
+	_, text, found := strings.Cut(coded.Error(), "*Error{Condition: ")
 	if !found {
-		return ""
+		return nil, false
 	}
-	condition, _, _ := strings.Cut(rest, ",")
-	return amqp.ErrCond(condition)
+	condition, rest, _ := strings.Cut(text, ", Description: ")
+	description := rest
+	if end := strings.LastIndex(rest, ", Info: "); end >= 0 {
+		description = rest[:end]
+	}
+	return &brokerError{condition: amqp.ErrCond(condition), description: description, err: err}, true
 }
 
 // killsSender says whether the sender that returned err must be replaced. A
