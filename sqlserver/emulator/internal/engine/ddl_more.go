@@ -275,7 +275,17 @@ func (e *Engine) newSequence(options []any, name string) (*sequence, error) {
 		}
 	}
 	q.min, q.max = sequenceLimits(q.typ)
-	started := false
+	q.start = q.min
+	if err := e.readSequence(q, options, name); err != nil {
+		return nil, err
+	}
+	q.next, q.last = q.start, q.start
+	return q, nil
+}
+
+// readSequence applies options to a sequence and checks what comes of it.
+func (e *Engine) readSequence(q *sequence, options []any, name string) error {
+	started, unbounded := false, q.start == q.min
 	for _, o := range options {
 		switch o := o.(type) {
 		case *ast.DataTypeSequenceOption:
@@ -287,7 +297,7 @@ func (e *Engine) newSequence(options []any, name string) (*sequence, error) {
 				q.cached = !o.NoValue
 			case "MinValue", "MaxValue":
 			default:
-				return nil, errSyntax(o.OptionKind)
+				return errSyntax(o.OptionKind)
 			}
 		case *ast.ScalarExpressionSequenceOption:
 			if o.NoValue {
@@ -295,7 +305,7 @@ func (e *Engine) newSequence(options []any, name string) (*sequence, error) {
 			}
 			n, err := wholeNumber(o.OptionValue)
 			if err != nil {
-				return nil, err
+				return err
 			}
 			switch o.OptionKind {
 			case "Start":
@@ -309,13 +319,13 @@ func (e *Engine) newSequence(options []any, name string) (*sequence, error) {
 			case "Cache":
 				q.cacheSize = n
 			default:
-				return nil, errSyntax(o.OptionKind)
+				return errSyntax(o.OptionKind)
 			}
 		default:
-			return nil, notModelled("the sequence option %s", syntaxName(o))
+			return notModelled("the sequence option %s", syntaxName(o))
 		}
 	}
-	if !started {
+	if !started && unbounded {
 		q.start = q.min
 		if q.increment < 0 {
 			q.start = q.max
@@ -323,17 +333,17 @@ func (e *Engine) newSequence(options []any, name string) (*sequence, error) {
 	}
 	switch {
 	case q.increment == 0:
-		return nil, raise(11700, 16, 1, "The increment for sequence object '%s' cannot be zero.", name)
+		return raise(11700, 16, 1, "The increment for sequence object '%s' cannot be zero.", name)
 	case q.min >= q.max:
-		return nil, raise(11701, 16, 1, "The minimum value for sequence object '%s' must be less than its maximum value.", name)
+		return raise(11701, 16, 1, "The minimum value for sequence object '%s' must be less than its maximum value.", name)
 	case q.start < q.min || q.start > q.max:
-		return nil, raise(11703, 16, 1, "The start value for sequence object '%s' must be between the minimum and maximum value of the sequence object.", name)
+		return raise(11703, 16, 1, "The start value for sequence object '%s' must be between the minimum and maximum value of the sequence object.", name)
 	}
-	q.next, q.last = q.start, q.start
-	return q, nil
+	return nil
 }
 
-// alterSequence is ALTER SEQUENCE … RESTART; nothing else of it is modelled.
+// alterSequence is ALTER SEQUENCE: RESTART, and another increment, bounds,
+// cycle or cache. It does not roll back, as taken numbers do not.
 func (x *exec) alterSequence(st *ast.AlterSequenceStatement) error {
 	o, err := x.s.engine.lookup(st.Name)
 	if err != nil {
@@ -343,11 +353,13 @@ func (x *exec) alterSequence(st *ast.AlterSequenceStatement) error {
 	if !ok {
 		return raise(11729, 16, 1, "Object '%s' is not a sequence object.", objectText(st.Name))
 	}
+	var restart *int64
+	var options []any
 	for _, o := range st.SequenceOptions {
 		switch o := o.(type) {
 		case *ast.SequenceOption:
 			if o.OptionKind == "Restart" {
-				q.restart(q.start)
+				restart = &q.start
 				continue
 			}
 		case *ast.ScalarExpressionSequenceOption:
@@ -356,11 +368,13 @@ func (x *exec) alterSequence(st *ast.AlterSequenceStatement) error {
 				if err != nil {
 					return err
 				}
-				q.restart(n)
+				restart = &n
 				continue
 			}
 		}
-		return notModelled("ALTER SEQUENCE other than RESTART")
+		options = append(options, o)
 	}
-	return nil
+	return q.alter(restart, func(now *sequence) error {
+		return x.s.engine.readSequence(now, options, q.name)
+	})
 }

@@ -59,7 +59,8 @@ func (c *compiler) tableHints(list []ast.TableHintType) (*tableHints, error) {
 
 func (h *tableHints) setIndex(v *ast.IdentifierOrValueExpression) error {
 	if v.Identifier != nil {
-		h.index = v.Identifier.Value
+		// the parser leaves the quotes of a name in a hint where they are
+		h.index = nameParts(v.Identifier.Value)[0]
 		return nil
 	}
 	n, err := strconv.Atoi(v.Value)

@@ -35,10 +35,6 @@ func (q *sequence) errExhausted() error {
 func (q *sequence) take() (int64, error) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	return q.takeLocked()
-}
-
-func (q *sequence) takeLocked() (int64, error) {
 	if q.done {
 		return 0, q.errExhausted()
 	}
@@ -90,9 +86,27 @@ func (q *sequence) errRange() error {
 	return raise(11732, 16, 1, "The requested range for sequence object '%s' exceeds the maximum or minimum limit. Retry with a smaller range.", q.name)
 }
 
-// restart is ALTER SEQUENCE … RESTART WITH.
-func (q *sequence) restart(at int64) {
+// alter changes the settings by edit, and where the numbers go on when restart
+// is set. An error of edit changes nothing.
+func (q *sequence) alter(restart *int64, edit func(now *sequence) error) error {
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	q.next, q.last, q.done, q.used = at, at, false, false
+	now := &sequence{
+		typ: q.typ, start: q.start, increment: q.increment, min: q.min, max: q.max,
+		cycle: q.cycle, cached: q.cached, cacheSize: q.cacheSize,
+	}
+	if err := edit(now); err != nil {
+		return err
+	}
+	changed := now.increment != q.increment
+	q.increment, q.min, q.max = now.increment, now.min, now.max
+	q.cycle, q.cached, q.cacheSize = now.cycle, now.cached, now.cacheSize
+	switch {
+	case restart != nil:
+		q.start, q.next, q.last, q.done, q.used = *restart, *restart, *restart, false, false
+	case changed && q.used && !q.done:
+		q.next = q.last
+		q.advance()
+	}
+	return nil
 }
