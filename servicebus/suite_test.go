@@ -51,7 +51,7 @@ func runSuite(t *testing.T, b broker) {
 		"Mapping":            suiteMapping,
 		"Many":               suiteMany,
 		"BadHeaders":         suiteBadHeaders,
-		"SessionsOnPlain":    suiteKeys,
+		"Keys":               suiteKeys,
 		"ManyAtOnce":         suiteManyAtOnce,
 		"MissingEntity":      suiteMissingEntity,
 		"CancelledContext":   suiteCancelledContext,
