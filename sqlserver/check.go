@@ -5,7 +5,6 @@ import (
 	"database/sql"
 	"errors"
 	"fmt"
-	"math"
 	"strings"
 
 	"github.com/google/uuid"
@@ -287,7 +286,7 @@ func (s *Store) rehearse(ctx context.Context, tx *sql.Tx, st *statements) error 
 		name, text string
 		args       []any
 	}{
-		{"claim", st.claimEvents, []any{sql.Named("batch", 1), sql.Named("max_bytes", 0), noType, sql.Named("from", int64(math.MaxInt64))}},
+		{"claim", st.claimEvents, []any{sql.Named("batch", 1), sql.Named("max_bytes", 0), noType, sql.Named("from", 0)}},
 		{"flip", st.flipClaim, []any{noIDs, theClaim, sql.Named("owner", textParam(s.cfg.Owner)), noType, sql.Named("lease_ms", s.cfg.Lease.Milliseconds())}},
 		{"look for its own claim", st.findClaim, []any{theClaim}},
 		{"settle what was sent", st.settleSent, []any{sql.Named("claim_ids", textParam(`["`+none+`"]`))}},

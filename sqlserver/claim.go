@@ -5,7 +5,6 @@ import (
 	"database/sql"
 	"errors"
 	"fmt"
-	"math"
 	"strconv"
 	"time"
 
@@ -33,8 +32,9 @@ const MaxBatch = 4000
 //     (sql-docs, hints-transact-sql-table.md), as it is on Azure SQL.
 //
 // @from is inclusive, so that one text, and one plan, serves the first round of
-// a cycle too, which has no lower bound. DATALENGTH keeps an oversize payload
-// in the database. status is not in the list: a covering index has no room for
+// a cycle too, which has no lower bound; the casts keep both comparisons in the
+// column's type, which a seek needs. DATALENGTH keeps an oversize payload in the
+// database. status is not in the list: a covering index has no room for
 // what its filter says.
 const claimEventsSQL = `-- outbox:ClaimEvents
 SELECT TOP (@batch)
@@ -49,7 +49,7 @@ SELECT TOP (@batch)
 FROM   {events} AS e WITH (INDEX({claim_index}), UPDLOCK, ROWLOCK, READPAST, READCOMMITTEDLOCK)
 WHERE  e.event_type = CAST(@event_type AS {event_type_t})
 AND    e.status = 0
-AND    e.id >= @from
+AND    e.id >= CAST(@from AS {id_t})
 ORDER BY e.id;`
 
 // Flip and receipt in one request, with one @now: processed_at = claimed_at
@@ -70,7 +70,7 @@ DECLARE @flipped INT;
 UPDATE e
 SET    status = 1,
        processed_at = @now
-FROM   OPENJSON(@ids) WITH (id BIGINT '$') AS c
+FROM   OPENJSON(@ids) WITH (id {id_t} '$') AS c
 INNER LOOP JOIN {events} AS e WITH (FORCESEEK, ROWLOCK) ON e.id = c.id
 WHERE  e.status = 0
 OPTION (MAXDOP 1);
@@ -99,17 +99,14 @@ func (s *Store) Claim(ctx context.Context, req worker.ClaimRequest) (worker.Clai
 }
 
 func (s *Store) claimOnce(ctx context.Context, req worker.ClaimRequest) (worker.Claim, error) {
-	from := int64(math.MinInt64)
-	if req.After.Set {
-		if req.After.ID == math.MaxInt64 {
-			return worker.Claim{}, nil
-		}
-		from = req.After.ID + 1
-	}
 	claim := worker.Claim{Receipt: worker.Receipt{ID: uuid.New(), EventType: req.EventType}}
 	err := s.transact(ctx, func(txCtx context.Context, tx *sql.Tx, st *statements) error {
 		if err := st.checkEventType(req.EventType); err != nil {
 			return err
+		}
+		from, some := st.table.columns["id"].above(req.After)
+		if !some {
+			return errNothingToCommit
 		}
 		// The read may be broken off by ctx; from the flip on nothing is.
 		if err := s.readEvents(ctx, tx, st, req, from, &claim); err != nil {

@@ -39,14 +39,14 @@ func (s *Store) CheckKeys(ctx context.Context, keys []string) error {
 				return err
 			}
 			defer rows.Close()
-			for rows.Next() {
-				var a, b int
-				if err := rows.Scan(&a, &b); err != nil {
-					return err
-				}
-				return fmt.Errorf("the column event_type calls %q and %q equal: %w", keys[a], keys[b], worker.ErrPermanent)
+			if !rows.Next() {
+				return rows.Err()
 			}
-			return rows.Err()
+			var a, b int
+			if err := rows.Scan(&a, &b); err != nil {
+				return err
+			}
+			return fmt.Errorf("the column event_type calls %q and %q equal: %w", keys[a], keys[b], worker.ErrPermanent)
 		})
 	})
 }

@@ -53,7 +53,7 @@ SET @deleted = @@ROWCOUNT;
 IF @deleted = 1
 BEGIN
     SELECT c.id
-    FROM   OPENJSON(@ids) WITH (id BIGINT '$') AS c
+    FROM   OPENJSON(@ids) WITH (id {id_t} '$') AS c
     WHERE  NOT EXISTS (SELECT 1
                        FROM   {events} AS e WITH (FORCESEEK)
                        WHERE  e.id = c.id
@@ -66,7 +66,7 @@ BEGIN
            retry_at = NULL,
            retry_count = e.retry_count + 1,
            last_error = 'the lease ran out in its last attempt'
-    FROM   OPENJSON(@ids) WITH (id BIGINT '$') AS c
+    FROM   OPENJSON(@ids) WITH (id {id_t} '$') AS c
     INNER LOOP JOIN {events} AS e WITH (FORCESEEK, ROWLOCK) ON e.id = c.id
     WHERE  e.status = 1
     AND    e.processed_at = @fence
@@ -78,7 +78,7 @@ BEGIN
     SET    status = 0,
            processed_at = NULL,
            retry_count = e.retry_count + 1
-    FROM   OPENJSON(@ids) WITH (id BIGINT '$') AS c
+    FROM   OPENJSON(@ids) WITH (id {id_t} '$') AS c
     INNER LOOP JOIN {events} AS e WITH (FORCESEEK, ROWLOCK) ON e.id = c.id
     WHERE  e.status = 1
     AND    e.processed_at = @fence

@@ -59,7 +59,7 @@ BEGIN
     UPDATE e
     SET    status = 0,
            processed_at = NULL
-    FROM   OPENJSON(@returned) WITH (id BIGINT '$') AS c
+    FROM   OPENJSON(@returned) WITH (id {id_t} '$') AS c
     INNER LOOP JOIN {events} AS e WITH (FORCESEEK, ROWLOCK) ON e.id = c.id
     WHERE  e.status = 1
     AND    e.processed_at = @fence
@@ -72,7 +72,7 @@ BEGIN
            retry_count = e.retry_count + c.spend,
            retry_at = CASE WHEN c.retry_ms > 0 THEN DATEADD(MILLISECOND, c.retry_ms, @now) END,
            last_error = c.error
-    FROM   OPENJSON(@failed) WITH (id BIGINT '$.id', spend INT '$.spend', retry_ms INT '$.retry_ms', error {last_error_t} '$.error') AS c
+    FROM   OPENJSON(@failed) WITH (id {id_t} '$.id', spend INT '$.spend', retry_ms INT '$.retry_ms', error {last_error_t} '$.error') AS c
     INNER LOOP JOIN {events} AS e WITH (FORCESEEK, ROWLOCK) ON e.id = c.id
     WHERE  e.status = 1
     AND    e.processed_at = @fence

@@ -71,21 +71,21 @@ func (c Config) Validate() error {
 	case c.DB == nil:
 		return errors.New("DB is nil")
 	case c.Owner == "" || len(c.Owner) > 100:
-		return fmt.Errorf("Owner has %d bytes, must have 1 to 100", len(c.Owner))
+		return fmt.Errorf("field Owner has %d bytes, must have 1 to 100", len(c.Owner))
 	case len(c.Version) > 50:
-		return fmt.Errorf("Version has %d bytes, at most 50 fit", len(c.Version))
+		return fmt.Errorf("field Version has %d bytes, at most 50 fit", len(c.Version))
 	case len(c.Source) > 128:
-		return fmt.Errorf("Source has %d bytes, at most 128 fit", len(c.Source))
+		return fmt.Errorf("field Source has %d bytes, at most 128 fit", len(c.Source))
 	case c.Lease < time.Second || c.Lease > 24*time.Hour:
-		return fmt.Errorf("Lease is %s, must be 1s to 24h", c.Lease)
+		return fmt.Errorf("field Lease is %s, must be 1s to 24h", c.Lease)
 	case c.MaxEventBytes < 1:
-		return fmt.Errorf("MaxEventBytes is %d, must be positive", c.MaxEventBytes)
+		return fmt.Errorf("field MaxEventBytes is %d, must be positive", c.MaxEventBytes)
 	case c.MaxBatchBytes < 1:
-		return fmt.Errorf("MaxBatchBytes is %d, must be positive", c.MaxBatchBytes)
+		return fmt.Errorf("field MaxBatchBytes is %d, must be positive", c.MaxBatchBytes)
 	case c.MaxAttempts < 1:
-		return fmt.Errorf("MaxAttempts is %d, must be positive", c.MaxAttempts)
+		return fmt.Errorf("field MaxAttempts is %d, must be positive", c.MaxAttempts)
 	case c.LockTimeout < time.Millisecond || c.LockTimeout > time.Hour:
-		return fmt.Errorf("LockTimeout is %s, must be 1ms to 1h", c.LockTimeout)
+		return fmt.Errorf("field LockTimeout is %s, must be 1ms to 1h", c.LockTimeout)
 	}
 	return c.Names.Validate()
 }

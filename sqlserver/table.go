@@ -4,7 +4,10 @@ import (
 	"context"
 	"database/sql"
 	"fmt"
+	"math"
 	"strings"
+
+	"azsqloutbox/worker"
 )
 
 // table is what the catalog says about the event table, as far as the
@@ -107,6 +110,28 @@ func (c column) isInteger() bool {
 	return c.kind == "tinyint" || c.kind == "smallint" || c.kind == "int" || c.kind == "bigint"
 }
 
+// above is the lowest id that the cursor lets through, in the column's own
+// range; some is false where there is none.
+func (c column) above(after worker.Cursor) (from int64, some bool) {
+	lowest, highest := int64(math.MinInt64), int64(math.MaxInt64)
+	switch c.kind {
+	case "int":
+		lowest, highest = math.MinInt32, math.MaxInt32
+	case "smallint":
+		lowest, highest = math.MinInt16, math.MaxInt16
+	case "tinyint":
+		lowest, highest = 0, math.MaxUint8
+	}
+	switch {
+	case !after.Set:
+		return lowest, true
+	case after.ID >= highest:
+		return 0, false
+	default:
+		return max(lowest, after.ID+1), true
+	}
+}
+
 // declaration is the column's type as T-SQL writes it, without the collation.
 func (c column) declaration() string {
 	kind := strings.ToUpper(c.kind)
@@ -154,6 +179,7 @@ func (c column) readsBytes() bool { return c.utf8() && !c.isUnicode() }
 func (t *table) renderings() []string {
 	c := t.columns
 	pairs := []string{
+		"{id_t}", c["id"].declaration(),
 		"{event_type_t}", c["event_type"].declaration(),
 		"{last_error_t}", c["last_error"].declaration(),
 		"{aggregate_type}", c["aggregate_type"].shortText(),

@@ -1,0 +1,99 @@
+package sqlserver_test
+
+import (
+	"database/sql"
+	"errors"
+	"strings"
+	"testing"
+
+	"azsqloutbox/scripts"
+	"azsqloutbox/sqlserver"
+	"azsqloutbox/worker"
+)
+
+func TestCheckPassesAndLeavesNothing(t *testing.T) {
+	for name, o := range map[string]scripts.Options{
+		"default": {},
+		"legacy":  {EventType: "INT", Payload: "NVARCHAR(MAX)", SlimClaimIndex: true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			b := newOutbox(t, o)
+			b.needCatalog()
+			s := b.store()
+			id := b.add("7", 1)
+			b.exec("UPDATE {events} SET status = 2, retry_at = '2020-01-01' WHERE id = @id", sql.Named("id", id[0]))
+			if err := s.Check(testContext(t)); err != nil {
+				t.Fatal(err)
+			}
+			b.wantRows(row{Status: 2, Retry: true}, id...)
+			if b.receipts() != 0 || b.number("SELECT COUNT(*) FROM {workers}") != 0 {
+				t.Error("the rehearsal left rows behind")
+			}
+		})
+	}
+}
+
+func TestCheckFindsWhatIsWrong(t *testing.T) {
+	for name, c := range map[string]struct {
+		damage string
+		says   string
+		class  sqlserver.Class
+	}{
+		"no table":         {"DROP TABLE {events}", "cannot be seen", sqlserver.Permanent},
+		"no receipts":      {"DROP TABLE {receipts}", "_claim", sqlserver.Permanent},
+		"no workers":       {"DROP TABLE {workers}", "_worker", sqlserver.Permanent},
+		"no column":        {"ALTER TABLE {events} DROP COLUMN last_error", "last_error", sqlserver.Permanent},
+		"coarse fence":     {"ALTER TABLE {events} ALTER COLUMN processed_at DATETIME2(2) NULL", "processed_at", sqlserver.Permanent},
+		"no claim index":   {"DROP INDEX IX_outbox_claim ON {events}", "IX_outbox_claim is not there", sqlserver.IndexUnusable},
+		"no retry index":   {"DROP INDEX IX_outbox_retry ON {events}", "IX_outbox_retry is not there", sqlserver.IndexUnusable},
+		"unfiltered index": {"DROP INDEX IX_outbox_claim ON {events}; CREATE INDEX IX_outbox_claim ON {events} (event_type, id)", "filtered by", sqlserver.IndexUnusable},
+		"wrong key":        {"DROP INDEX IX_outbox_claim ON {events}; CREATE INDEX IX_outbox_claim ON {events} (aggregate_id, id) WHERE status = 0", "first key column", sqlserver.IndexUnusable},
+	} {
+		t.Run(name, func(t *testing.T) {
+			b := newOutbox(t, scripts.Options{})
+			b.needCatalog()
+			b.needNumbers()
+			b.exec(c.damage)
+			err := b.store().Check(testContext(t))
+			if err == nil || !strings.Contains(err.Error(), c.says) || sqlserver.ClassOf(err) != c.class {
+				t.Errorf("got %v (%s), want one that says %q (%s)", err, sqlserver.ClassOf(err), c.says, c.class)
+			}
+		})
+	}
+}
+
+func TestCheckCountsUnknownStatus(t *testing.T) {
+	b := newOutbox(t, scripts.Options{})
+	b.needCatalog()
+	b.exec("ALTER TABLE {events} DROP CONSTRAINT " + (sqlserver.Names{Table: "CK_" + b.names.Table + "_status"}).Events()[len("[dbo]."):])
+	s := b.store()
+	id := b.add("a", 3)
+	if err := s.Check(testContext(t)); err != nil {
+		t.Errorf("without the constraint, values as they should be: %v", err)
+	}
+	b.exec("UPDATE {events} SET status = 9 WHERE id > @id", sql.Named("id", id[0]))
+	err := s.Check(testContext(t))
+	if err == nil || !strings.Contains(err.Error(), "2 rows have a status") || !errors.Is(err, worker.ErrPermanent) {
+		t.Errorf("got %v, want two rows counted", err)
+	}
+}
+
+func TestScriptMayRunAgain(t *testing.T) {
+	b := newOutbox(t, scripts.Options{})
+	b.needCatalog()
+	id := b.add("a", 1)
+	b.create()
+	b.wantRows(pending, id...)
+}
+
+func TestScriptAddsOnlyWhatIsMissing(t *testing.T) {
+	b := newOutbox(t, scripts.Options{})
+	b.needCatalog()
+	id := b.add("a", 1)
+	b.exec("DROP INDEX IX_outbox_retry ON {events}; DROP TABLE {receipts}; DROP SEQUENCE {sequence}")
+	b.create()
+	b.wantRows(pending, id...)
+	if err := b.store().Check(testContext(t)); err != nil {
+		t.Error(err)
+	}
+}

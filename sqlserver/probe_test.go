@@ -1,0 +1,140 @@
+package sqlserver_test
+
+import (
+	"database/sql"
+	"errors"
+	"slices"
+	"testing"
+	"time"
+
+	"azsqloutbox/scripts"
+	"azsqloutbox/worker"
+)
+
+func TestPending(t *testing.T) {
+	b := newOutbox(t, scripts.Options{})
+	s := b.store()
+	b.add("b", 2)
+	b.add("done", 1)
+	claim(t, s, "done", 1)
+	got, err := s.Pending(testContext(t), []string{"a", "b", "done", `quote " and ' in it`})
+	if err != nil || !slices.Equal(got, []string{"b"}) {
+		t.Errorf("pending %q, %v; want [b]", got, err)
+	}
+	if got, err := s.Pending(testContext(t), nil); err != nil || len(got) != 0 {
+		t.Errorf("of no types: %q, %v", got, err)
+	}
+}
+
+func TestDiscoverPending(t *testing.T) {
+	b := newOutbox(t, scripts.Options{})
+	s := b.store()
+	if got, err := s.DiscoverPending(testContext(t), 10); err != nil || len(got) != 0 {
+		t.Errorf("of an empty table: %q, %v", got, err)
+	}
+	for _, eventType := range []string{"b", "a", "", "c"} {
+		b.add(eventType, 3)
+	}
+	b.add("done", 1)
+	claim(t, s, "done", 1)
+	got, err := s.DiscoverPending(testContext(t), 10)
+	if err != nil || !slices.Equal(got, []string{"", "a", "b", "c"}) {
+		t.Errorf("found %q, %v", got, err)
+	}
+	got, err = s.DiscoverPending(testContext(t), 2)
+	if err != nil || !slices.Equal(got, []string{"", "a"}) {
+		t.Errorf("found %q, %v with a limit of two", got, err)
+	}
+}
+
+func TestBacklog(t *testing.T) {
+	b := newOutbox(t, scripts.Options{})
+	s := b.store()
+	b.add("a", 3)
+	b.exec("UPDATE {events} SET created_at = DATEADD(SECOND, -90, SYSUTCDATETIME()) WHERE id = 1")
+	got, err := s.Backlog(testContext(t), []string{"a", "none"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(got.Types) != 2 || got.Types[0].EventType != "a" || got.Types[0].Pending != 3 || got.Types[1].Pending != 0 {
+		t.Errorf("backlog is %+v", got)
+	}
+	if age := got.Types[0].OldestAge; age < 90*time.Second || age > 10*time.Minute {
+		t.Errorf("the oldest is %s old, want 90s and a little", age)
+	}
+	if got.Types[1].OldestAge != 0 {
+		t.Errorf("the oldest of none is %s old", got.Types[1].OldestAge)
+	}
+}
+
+func TestBacklogTotalComesFromTheCatalog(t *testing.T) {
+	b := newOutbox(t, scripts.Options{})
+	b.needCatalog()
+	s := b.store()
+	b.add("a", 5)
+	claim(t, s, "a", 2)
+	got, err := s.Backlog(testContext(t), nil)
+	if err != nil || got.Total != 3 {
+		t.Errorf("total %d, %v; want 3", got.Total, err)
+	}
+}
+
+func TestBacklogStopsCounting(t *testing.T) {
+	b := newOutbox(t, scripts.Options{})
+	s := b.store()
+	b.exec(`INSERT INTO {events} (id, aggregate_type, aggregate_id, event_type, payload)
+SELECT CAST(j.[key] AS BIGINT), 'x', 'x', 'a', '{}'
+FROM OPENJSON(N'[' + REPLICATE(CAST(N'1,' AS NVARCHAR(MAX)), 10050) + N'1]') AS j`)
+	got, err := s.Backlog(testContext(t), []string{"a"})
+	if err != nil || got.Types[0].Pending != worker.BacklogCountCap {
+		t.Errorf("counted %+v, %v; want %d", got.Types, err, worker.BacklogCountCap)
+	}
+}
+
+func TestHeartbeat(t *testing.T) {
+	b := newOutbox(t, scripts.Options{})
+	s := b.store()
+	b.exec(`INSERT INTO {workers} (owner, version, source, lease_ms, lanes, in_flight, started_at, seen_at)
+VALUES ('long gone', '1', 's', 1, 1, 1, '2020-01-01', DATEADD(DAY, -2, SYSUTCDATETIME())), ('not long gone', '1', 's', 1, 1, 1, '2020-01-01', DATEADD(HOUR, -2, SYSUTCDATETIME()))`)
+	for i, h := range []worker.Heartbeat{
+		{Lanes: 2, InFlight: 5, Breakers: []byte(`{"süd":"open"}`)},
+		{Lanes: 2, InFlight: 6},
+	} {
+		if err := s.Heartbeat(testContext(t), h); err != nil {
+			t.Fatal(err)
+		}
+		var lanes, inFlight int
+		var breakers sql.NullString
+		var started, seen time.Time
+		err := b.db.QueryRowContext(testContext(t), b.sql("SELECT lanes, in_flight, breakers, started_at, seen_at FROM {workers} WHERE owner = 'test-worker'")).
+			Scan(&lanes, &inFlight, &breakers, &started, &seen)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if lanes != 2 || inFlight != 5+i || breakers.Valid != (i == 0) || seen.Before(started) {
+			t.Errorf("heartbeat %d wrote lanes %d, in flight %d, breakers %v, started %s, seen %s", i, lanes, inFlight, breakers, started, seen)
+		}
+		if want := "{\"s\\u00fcd\":\"open\"}"; i == 0 && breakers.String != want {
+			t.Errorf("breakers are %s, want %s", breakers.String, want)
+		}
+	}
+	if n := b.number("SELECT COUNT(*) FROM {workers}"); n != 2 {
+		t.Errorf("%d workers are left, want this one and the one that was there two hours ago", n)
+	}
+}
+
+func TestCheckKeys(t *testing.T) {
+	b := newOutbox(t, scripts.Options{})
+	s := b.store()
+	if err := s.CheckKeys(testContext(t), []string{"order.created", "order.paid"}); err != nil {
+		t.Errorf("two keys: %v", err)
+	}
+	if err := s.CheckKeys(testContext(t), []string{"order.created", "x", "order.created"}); !errors.Is(err, worker.ErrPermanent) {
+		t.Errorf("one key twice: %v, want a permanent error", err)
+	}
+	equal := b.number(`SELECT COUNT(*) FROM (SELECT 1 AS one) AS o WHERE N'order' = N'ORDER'`)
+	err := s.CheckKeys(testContext(t), []string{"order", "ORDER"})
+	if got := err != nil; got != (equal == 1) {
+		t.Errorf("the database's collation calls order and ORDER equal: %v; CheckKeys says %v", equal == 1, err)
+	}
+}

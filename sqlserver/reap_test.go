@@ -1,0 +1,135 @@
+package sqlserver_test
+
+import (
+	"database/sql"
+	"slices"
+	"testing"
+
+	"azsqloutbox/scripts"
+	"azsqloutbox/sqlserver"
+	"azsqloutbox/worker"
+)
+
+func reap(t *testing.T, s *sqlserver.Store) worker.Reaped {
+	t.Helper()
+	r, err := s.Reap(testContext(t))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return r
+}
+
+func TestReapGivesBackWhatIsOverdue(t *testing.T) {
+	b := newOutbox(t, scripts.Options{})
+	s := b.store()
+	id := b.add("a", 4)
+	claim(t, s, "a", 2)
+	b.expire()
+	living := claim(t, s, "a", 2)
+
+	if r := reap(t, s); r.Receipts != 1 || r.Returned != 2 || r.Parked != 0 || r.Unreadable != 0 || len(r.Missing) != 0 {
+		t.Errorf("reaped %+v", r)
+	}
+	b.wantRows(row{RetryCount: 1}, id[0], id[1])
+	b.wantRows(processed, id[2], id[3])
+	if r := reap(t, s); r.Receipts != 0 {
+		t.Errorf("reaped %+v the second time", r)
+	}
+	if lost, err := s.SettleSent(testContext(t), []worker.Receipt{living.Receipt}); err != nil || lost != 0 {
+		t.Errorf("the living claim: lost %d, %v", lost, err)
+	}
+}
+
+func TestReapParksWhatHasSpentItsAttempts(t *testing.T) {
+	b := newOutbox(t, scripts.Options{})
+	s := b.store() // three attempts
+	id := b.add("a", 1)
+	for range 2 {
+		claim(t, s, "a", 1)
+		b.expire()
+		if r := reap(t, s); r.Returned != 1 || r.Parked != 0 {
+			t.Fatalf("reaped %+v", r)
+		}
+	}
+	claim(t, s, "a", 1)
+	b.expire()
+	if r := reap(t, s); r.Returned != 0 || r.Parked != 1 {
+		t.Errorf("reaped %+v in the last attempt", r)
+	}
+	got := b.row(id[0])
+	if got.LastError == "" {
+		t.Error("a parked event says nothing of why")
+	}
+	got.LastError = ""
+	if want := (row{Status: 2, RetryCount: 3}); got != want {
+		t.Errorf("parked event is %+v, want %+v", got, want)
+	}
+}
+
+func TestReapReportsMissingEvents(t *testing.T) {
+	b := newOutbox(t, scripts.Options{})
+	s := b.store()
+	id := b.add("a", 3)
+	claim(t, s, "a", 3)
+	b.exec("DELETE FROM {events} WHERE id = @id", sql.Named("id", id[0]))
+	b.exec("UPDATE {events} SET processed_at = DATEADD(SECOND, 1, processed_at) WHERE id = @id", sql.Named("id", id[2]))
+	b.expire()
+	r := reap(t, s)
+	slices.Sort(r.Missing)
+	if r.Receipts != 1 || r.Returned != 1 || !slices.Equal(r.Missing, []int64{id[0], id[2]}) {
+		t.Errorf("reaped %+v", r)
+	}
+	b.wantRows(processed, id[2])
+}
+
+func TestReapLeavesWhatItCannotRead(t *testing.T) {
+	b := newOutbox(t, scripts.Options{})
+	s := b.store()
+	for _, eventIDs := range []string{`{"v":2}`, `[1,2]`, `["x"]`, `[1.5]`} {
+		b.exec(`INSERT INTO {receipts} (claim_id, owner, event_type, claimed_at, lease_until, event_count, event_ids)
+VALUES (NEWID(), 'x', 'a', '2020-01-01', '2020-01-02', 1, @ids)`, sql.Named("ids", eventIDs))
+	}
+	b.add("a", 1)
+	claim(t, s, "a", 1)
+	b.expire()
+	if r := reap(t, s); r.Receipts != 1 || r.Unreadable != 4 {
+		t.Errorf("reaped %+v, want one receipt and four unreadable", r)
+	}
+	if n := b.receipts(); n != 4 {
+		t.Errorf("%d receipts are left, want 4", n)
+	}
+}
+
+func TestReapSkipsAReceiptThatIsBeingSettled(t *testing.T) {
+	b := newOutbox(t, scripts.Options{})
+	b.needSkipping()
+	s := b.store()
+	id := b.add("a", 1)
+	claim(t, s, "a", 1)
+	b.expire()
+	tx := b.begin()
+	if _, err := tx.ExecContext(testContext(t), b.sql("DELETE FROM {receipts}")); err != nil {
+		t.Fatal(err)
+	}
+	if r := reap(t, s); r.Receipts != 0 {
+		t.Errorf("reaped %+v from under its worker", r)
+	}
+	if err := tx.Commit(); err != nil {
+		t.Fatal(err)
+	}
+	b.wantRows(processed, id...)
+}
+
+func TestReapOfManyReceipts(t *testing.T) {
+	b := newOutbox(t, scripts.Options{})
+	s := b.store()
+	const n = 130 // more than one look takes
+	b.add("a", n)
+	for range n {
+		claim(t, s, "a", 1)
+	}
+	b.expire()
+	if r := reap(t, s); r.Receipts != n || r.Returned != n {
+		t.Errorf("reaped %d receipts and %d events, want %d", r.Receipts, r.Returned, n)
+	}
+}
