@@ -53,7 +53,14 @@ func newMetrics() (*metrics, error) {
 	m.publishSeconds = b.seconds("outbox.publish.duration", "How long publishing a claimed batch takes.")
 	m.settleSeconds = b.seconds("outbox.settle.duration", "How long settling a group of claims takes.")
 	m.batch = b.histogram("outbox.claim.size", "{event}", "Events a claim.", 1, 5, 10, 25, 50, 100, 250, 500, 1000, 2000, 4000)
-	return m, b.err
+	if b.err != nil {
+		return nil, b.err
+	}
+	// A counter that is not there yet cannot be told from one that was renamed:
+	// those without attributes begin at zero.
+	m.settled.Add(context.Background(), 0)
+	m.lost.Add(context.Background(), 0)
+	return m, nil
 }
 
 // watch adds the gauges that are read when somebody looks.

@@ -63,3 +63,17 @@ func ParseCommand(target any, name, what string, args []string, stdout, stderr i
 	}
 	return chosen, 0, true
 }
+
+// DefaultSettings are what the flags say when nobody says anything, for
+// programs that embed a worker. The environment is not looked at.
+func DefaultSettings() (Settings, error) {
+	var s Settings
+	vars := kong.Vars(Defaults())
+	vars["credentials"] = credentialNames()
+	parser, err := kong.New(&s, vars, kong.Exit(func(int) {}))
+	if err != nil {
+		return s, err
+	}
+	_, err = parser.Parse(nil)
+	return s, err
+}

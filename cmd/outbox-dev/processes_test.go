@@ -1,0 +1,278 @@
+package main
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"database/sql"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+	"time"
+
+	"azsqloutbox/sqlserver"
+)
+
+// This test is of whole programs: a served stack, three workers, one killed and
+// one stopped in the middle of a backlog. Nothing is shared but the sockets.
+
+const processPatience = 60 * time.Second
+
+// buildPrograms compiles both programs into a folder of the test.
+func buildPrograms(t *testing.T) (dev, worker string) {
+	t.Helper()
+	dir := t.TempDir()
+	build := exec.CommandContext(t.Context(), "go", "build", "-o", dir, "azsqloutbox/cmd/outbox-dev", "azsqloutbox/cmd/outbox-worker")
+	if out, err := build.CombinedOutput(); err != nil {
+		t.Fatalf("build the programs: %v\n%s", err, out)
+	}
+	return filepath.Join(dir, "outbox-dev"), filepath.Join(dir, "outbox-worker")
+}
+
+// process is a started program.
+type process struct {
+	*exec.Cmd
+	stderr *lockedBuffer
+	exited chan struct{}
+}
+
+// lockedBuffer may be read while a process still writes.
+type lockedBuffer struct {
+	mu sync.Mutex
+	b  bytes.Buffer
+}
+
+func (l *lockedBuffer) Write(p []byte) (int, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.b.Write(p)
+}
+
+func (l *lockedBuffer) String() string {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.b.String()
+}
+
+// startProcess runs a program until the test ends.
+func startProcess(t *testing.T, cmd *exec.Cmd) *process {
+	t.Helper()
+	p := &process{Cmd: cmd, stderr: &lockedBuffer{}, exited: make(chan struct{})}
+	cmd.Stderr = p.stderr
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	go func() {
+		defer close(p.exited)
+		_ = cmd.Wait()
+	}()
+	t.Cleanup(func() {
+		_ = cmd.Process.Signal(syscall.SIGCONT)
+		_ = cmd.Process.Kill()
+		<-p.exited
+		if t.Failed() {
+			t.Logf("%s:\n%s", strings.Join(cmd.Args, " "), p.stderr)
+		}
+	})
+	return p
+}
+
+// exitCode waits for the end.
+func (p *process) exitCode(t *testing.T, within time.Duration) int {
+	t.Helper()
+	select {
+	case <-p.exited:
+		return p.ProcessState.ExitCode()
+	case <-time.After(within):
+		t.Fatalf("%s did not end within %s", filepath.Base(p.Path), within)
+		return -1
+	}
+}
+
+var exportLine = regexp.MustCompile(`^export ([A-Z_]+)='(.*)'$`)
+
+// serveStack starts outbox-dev serve and reads what it prints.
+func serveStack(t *testing.T, dev string, args ...string) map[string]string {
+	t.Helper()
+	cmd := exec.CommandContext(t.Context(), dev, append([]string{"serve", "--sql-addr", "127.0.0.1:0", "--amqp-addr", "127.0.0.1:0"}, args...)...)
+	out, err := cmd.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	startProcess(t, cmd)
+	settings := map[string]string{}
+	lines := bufio.NewScanner(out)
+	for len(settings) < 3 && lines.Scan() {
+		m := exportLine.FindStringSubmatch(lines.Text())
+		if m == nil {
+			t.Fatalf("serve printed %q, want an export line", lines.Text())
+		}
+		settings[m[1]] = m[2]
+	}
+	if len(settings) < 3 {
+		t.Fatalf("serve ended after %v", settings)
+	}
+	return settings
+}
+
+// startWorker starts outbox-worker with a short lease.
+func startWorker(t *testing.T, program, name string, settings map[string]string) *process {
+	t.Helper()
+	cmd := exec.CommandContext(t.Context(), program, "--owner", name, "--lease", "5s", "--listen", "off")
+	cmd.Env = os.Environ()
+	for k, v := range settings {
+		cmd.Env = append(cmd.Env, k+"="+v)
+	}
+	return startProcess(t, cmd)
+}
+
+func count(t *testing.T, db *sql.DB, text string, args ...any) (n int) {
+	t.Helper()
+	if err := db.QueryRowContext(t.Context(), text, args...).Scan(&n); err != nil {
+		t.Fatalf("%s: %v", text, err)
+	}
+	return n
+}
+
+// killHoldingReceipts stops the process where it stands again and again until
+// it is seen to own a receipt, and kills it there.
+func killHoldingReceipts(t *testing.T, db *sql.DB, p *process, owner string) (receipts int) {
+	t.Helper()
+	for deadline := time.Now().Add(processPatience); time.Now().Before(deadline); {
+		if err := p.Process.Signal(syscall.SIGSTOP); err != nil {
+			t.Fatal(err)
+		}
+		if n := count(t, db, "SELECT COUNT(*) FROM dbo.outbox_event_claim WHERE owner = @owner", sql.Named("owner", owner)); n > 0 {
+			if err := p.Process.Kill(); err != nil {
+				t.Fatal(err)
+			}
+			<-p.exited
+			return count(t, db, "SELECT COUNT(*) FROM dbo.outbox_event_claim WHERE owner = @owner", sql.Named("owner", owner))
+		}
+		if err := p.Process.Signal(syscall.SIGCONT); err != nil {
+			t.Fatal(err)
+		}
+		time.Sleep(5 * time.Millisecond)
+	}
+	t.Fatalf("%s was never seen to own a receipt", owner)
+	return 0
+}
+
+func TestThreeWorkersOneKilledOneStopped(t *testing.T) {
+	if testing.Short() {
+		t.Skip("builds and runs four processes for some ten seconds")
+	}
+	const events = 50_000
+	dev, worker := buildPrograms(t)
+	// Some milliseconds to the broker keep batches in flight, so that a kill
+	// finds some.
+	settings := serveStack(t, dev, "--amqp-round-trip", "20ms")
+	db, err := sqlserver.Open(settings["OUTBOX_SQL_DSN"], sqlserver.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer db.Close()
+	made := samples{payloadBytes: 600}
+	if err := write(t.Context(), settings["OUTBOX_SQL_DSN"], made, events, func(int) {}); err != nil {
+		t.Fatal(err)
+	}
+
+	in := newInspector(made, events, func(int) {})
+	in.source = "outbox.dbo.outbox_event"
+	receiving, stopReceiving := context.WithCancel(t.Context())
+	received := make(chan error, 1)
+	go func() { received <- in.receive(receiving, settings["OUTBOX_SERVICEBUS_CONNECTION_STRING"]) }()
+	defer func() { stopReceiving(); <-received }()
+
+	killed := startWorker(t, worker, "killed", settings)
+	stopped := startWorker(t, worker, "stopped", settings)
+	startWorker(t, worker, "survivor", settings)
+
+	left := killHoldingReceipts(t, db, killed, "killed")
+	if left == 0 {
+		t.Fatal("the killed worker left no receipt")
+	}
+	asked := time.Now()
+	if err := stopped.Process.Signal(syscall.SIGTERM); err != nil {
+		t.Fatal(err)
+	}
+	if code := stopped.exitCode(t, processPatience); code != 0 {
+		t.Errorf("the stopped worker exits %d, want 0", code)
+	}
+	if took := time.Since(asked); took > 25*time.Second {
+		t.Errorf("it took %s, want at most the grace period of 25s", took)
+	}
+	if n := count(t, db, "SELECT COUNT(*) FROM dbo.outbox_event_claim WHERE owner = 'stopped'"); n != 0 {
+		t.Errorf("the stopped worker left %d receipts", n)
+	}
+
+	select {
+	case <-in.complete:
+	case <-time.After(processPatience):
+		in.mu.Lock()
+		t.Fatalf("%d of %d events arrived", in.received, events)
+	}
+	deadline := time.Now().Add(processPatience)
+	for count(t, db, "SELECT COUNT(*) FROM dbo.outbox_event_claim") > 0 {
+		if time.Now().After(deadline) {
+			t.Fatal("receipts are left after everything arrived")
+		}
+		time.Sleep(50 * time.Millisecond)
+	}
+	in.mu.Lock()
+	defer in.mu.Unlock()
+	if in.altered > 0 {
+		t.Errorf("%d messages were altered: %v", in.altered, in.problem)
+	}
+	if n := count(t, db, "SELECT COUNT(*) FROM dbo.outbox_event WHERE status = 1"); n != events {
+		t.Errorf("%d of %d events are PROCESSED", n, events)
+	}
+	if n := count(t, db, "SELECT COUNT(*) FROM dbo.outbox_event WHERE retry_count > 0"); n == 0 {
+		t.Error("no event of the killed worker was reaped, though it left receipts")
+	}
+	t.Logf("%d receipts of the killed worker, %d duplicates received", left, in.duplicates)
+}
+
+func TestServeStopsOnInterrupt(t *testing.T) {
+	if testing.Short() {
+		t.Skip("builds and runs a process")
+	}
+	dev, _ := buildPrograms(t)
+	cmd := exec.CommandContext(t.Context(), dev, "serve", "--sql-addr", "127.0.0.1:0", "--amqp-addr", "127.0.0.1:0")
+	out, err := cmd.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	p := startProcess(t, cmd)
+	if _, err := bufio.NewReader(out).ReadString('\n'); err != nil {
+		t.Fatal(err)
+	}
+	if err := p.Process.Signal(os.Interrupt); err != nil {
+		t.Fatal(err)
+	}
+	if code := p.exitCode(t, 10*time.Second); code != 0 {
+		t.Errorf("serve exits %d after Ctrl-C, want 0", code)
+	}
+}
+
+func TestShellQuote(t *testing.T) {
+	for in, want := range map[string]string{
+		"a b;c":    `'a b;c'`,
+		"it's":     `'it'\''s'`,
+		"$(reboot": `'$(reboot'`,
+	} {
+		if got := shellQuote(in); got != want {
+			t.Errorf("shellQuote(%q) is %s, want %s", in, got, want)
+		}
+		out, err := exec.CommandContext(t.Context(), "sh", "-c", fmt.Sprintf("printf %%s %s", shellQuote(in))).Output()
+		if err != nil || string(out) != in {
+			t.Errorf("a shell makes %q of it (%v), want %q", out, err, in)
+		}
+	}
+}

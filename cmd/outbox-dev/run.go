@@ -1,0 +1,37 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"io"
+
+	"github.com/alecthomas/kong"
+
+	"azsqloutbox/cmd/outbox-worker/service"
+)
+
+type cli struct {
+	Serve serveCmd `cmd:"" help:"Both engines, until Ctrl-C: prints the settings of a worker as export lines."`
+	Demo  demoCmd  `cmd:"" help:"Write events, move them with a real worker, receive and check every one."`
+
+	Version kong.VersionFlag `env:"-" help:"Print the version and exit."`
+}
+
+// streams are where a command writes: results to out, all else to err.
+type streams struct {
+	out, err io.Writer
+}
+
+func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
+	var c cli
+	command, code, ok := service.ParseCommand(&c, "outbox-dev", "A local outbox on two embedded engines.", args, stdout, stderr)
+	if !ok {
+		return code
+	}
+	command.BindTo(ctx, (*context.Context)(nil))
+	if err := command.Run(streams{out: stdout, err: stderr}); err != nil {
+		fmt.Fprintln(stderr, "outbox-dev:", err)
+		return 1
+	}
+	return 0
+}

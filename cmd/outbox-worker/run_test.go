@@ -1,0 +1,115 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"azsqloutbox/cmd/outbox-dev/local"
+)
+
+const (
+	goodDSN = "sqlserver://sa:s3cret-pw@127.0.0.1:1?database=outbox&encrypt=disable"
+	goodBus = "Endpoint=sb://contoso.servicebus.windows.net/;SharedAccessKeyName=send;SharedAccessKey=c2VjcmV0LWtleQ=="
+)
+
+// outboxWorker runs the program and returns its exit code and what it wrote.
+func outboxWorker(t *testing.T, ctx context.Context, args ...string) (code int, stdout, stderr string) {
+	t.Helper()
+	var out, err bytes.Buffer
+	code = run(ctx, args, &out, &err)
+	return code, out.String(), err.String()
+}
+
+func TestWrongSettingsExitTwoWithOneLine(t *testing.T) {
+	routes := filepath.Join(t.TempDir(), "routes.yaml")
+	if err := os.WriteFile(routes, []byte("routes:\n  - event-type: a\n    entity: q\n    sesion-id: true\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for _, tt := range []struct {
+		name string
+		args []string
+		want string
+	}{
+		{"no lanes", []string{"--lanes", "0"}, "--lanes"},
+		{"too many lanes", []string{"--lanes", "1000"}, "anes"},
+		{"batch beyond lock escalation", []string{"--batch", "5000"}, "atch"},
+		{"no number", []string{"--batch", "many"}, "--batch"},
+		{"no duration", []string{"--lease", "60"}, "--lease"},
+		{"unknown flag", []string{"--lane", "3"}, "--lane"},
+		{"deadline above the lease", []string{"--publish-deadline", "90s"}, "--publish-deadline"},
+		{"deadline of zero", []string{"--publish-deadline", "0s"}, "--publish-deadline"},
+		{"unknown route key", []string{"--config", routes}, "sesion-id"},
+		{"no such route file", []string{"--config", "/nowhere/routes.yaml"}, "routes.yaml"},
+		{"entity with a blank", []string{"--entity", "my queue"}, "entity"},
+		{"typo in the DSN", []string{"--sql-dsn", "sqlserver://sa:s3cret-pw@h?databse=x"}, "databse"},
+		{"scheme of another driver", []string{"--sql-dsn", "Server=h;Password=s3cret-pw"}, "--sql-dsn"},
+		{"wrong case of fedauth", []string{"--sql-dsn", "sqlserver://h?database=x&fedauth=activedirectorymanagedidentity"}, "fedauth"},
+		{"DSN without a database", []string{"--sql-dsn", "sqlserver://sa:s3cret-pw@h"}, "database"},
+		{"connection string that is none", []string{"--servicebus-connection-string", "SharedAccessKey=c2VjcmV0LWtleQ=="}, "ConnectionString"},
+		{"two ways to the broker", []string{"--servicebus-namespace", "a.servicebus.windows.net"}, "servicebus-namespace"},
+		{"unknown credential", []string{"--servicebus-credential", "magic", "--servicebus-connection-string=", "--servicebus-namespace", "a.servicebus.windows.net"}, "credential"},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			args := append([]string{"--sql-dsn", goodDSN, "--servicebus-connection-string", goodBus, "--entity", "q", "--listen", "off"}, tt.args...)
+			code, stdout, stderr := outboxWorker(t, t.Context(), args...)
+			if code != 2 {
+				t.Errorf("exit code %d, want 2", code)
+			}
+			if stdout != "" || strings.Count(stderr, "\n") != 1 || !strings.Contains(stderr, tt.want) {
+				t.Errorf("it wrote %q and %q, want one line on stderr that names %q", stdout, stderr, tt.want)
+			}
+			for _, secret := range []string{"s3cret-pw", "c2VjcmV0LWtleQ"} {
+				if strings.Contains(stderr, secret) {
+					t.Errorf("the secret %s is in %q", secret, stderr)
+				}
+			}
+		})
+	}
+}
+
+func TestHelpAndVersionNeedNoSetting(t *testing.T) {
+	for _, flag := range []string{"--help", "--version"} {
+		code, stdout, stderr := outboxWorker(t, t.Context(), flag)
+		if code != 0 || stdout == "" || stderr != "" {
+			t.Errorf("%s: exit code %d, stdout %q, stderr %q", flag, code, stdout, stderr)
+		}
+	}
+}
+
+func TestWhatNoWaitingMendsExitsOne(t *testing.T) {
+	stack, err := local.Start(t.Context(), local.Config{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = stack.Close() })
+	dsn := stack.SQL.DSN()
+	for _, tt := range []struct {
+		name string
+		args []string
+		want string
+	}{
+		{"a table that is not there", []string{"--sql-dsn", dsn, "--table", "events"}, "events"},
+		{"a login that is refused", []string{"--sql-dsn", strings.Replace(dsn, "Outbox-Local-1", "s3cret-pw", 1)}, "login"},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
+			defer cancel()
+			args := append([]string{"--servicebus-connection-string", stack.Bus.ConnectionString(), "--entity", local.Entity, "--listen", "off", "--log-level", "error"}, tt.args...)
+			code, _, stderr := outboxWorker(t, ctx, args...)
+			if code != 1 {
+				t.Errorf("exit code %d, want 1", code)
+			}
+			if strings.Count(stderr, "\n") != 1 || !strings.Contains(strings.ToLower(stderr), tt.want) {
+				t.Errorf("it wrote %q, want one line that names %q", stderr, tt.want)
+			}
+			if strings.Contains(stderr, "s3cret-pw") || strings.Contains(stderr, "goroutine") {
+				t.Errorf("a secret or a stack trace in %q", stderr)
+			}
+		})
+	}
+}
