@@ -66,7 +66,8 @@ type Entity struct {
 	DuplicateDetection bool
 	DuplicateWindow    time.Duration
 	// Partitioned refuses batches with more than one session id or partition
-	// key. Nothing else of partitioning is modelled.
+	// key, and with DuplicateDetection those with none. Nothing else of
+	// partitioning is modelled.
 	Partitioned bool
 	// MaxMessageBytes is the limit of a single message; default 256 KB on
 	// Standard, 1 MB on Premium, where up to 100 MB are allowed.

@@ -16,6 +16,9 @@
 //   - flow control by session window and link credit, drain, both settle
 //     modes, heartbeats, TLS, AMQP over WebSockets, all on one port
 //
+// As on the service, a message that was locked by a connection that is gone
+// stays locked until its lock ends, while a session is free at once.
+//
 // Refused with a clear AMQP error (amqp:not-implemented, or 501 in a management
 // reply): transactions, SQL filters and rule management, dynamic nodes,
 // transfer dead-letter queues, source filters other than the session filter,

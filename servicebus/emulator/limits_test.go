@@ -187,6 +187,19 @@ func TestPartitionedEntityRefusesMixedBatches(t *testing.T) {
 	}
 }
 
+func TestPartitionedEntityWithDuplicateDetectionWantsAKey(t *testing.T) {
+	server := start(t, emulator.Config{Entities: []emulator.Entity{{Name: "q", Partitioned: true, DuplicateDetection: true}}})
+	client := connect(t, server)
+	a, b := message("a", "x"), message("b", "y")
+	wantCondition(t, sendBatch(t, sender(t, client, "q"), a, b), "amqp:not-allowed")
+	send(t, sender(t, client, "q"), a)
+	a, b = message("c", "x"), message("d", "y")
+	a.PartitionKey, b.PartitionKey = to.Ptr("one"), to.Ptr("one")
+	if err := sendBatch(t, sender(t, client, "q"), a, b); err != nil {
+		t.Error(err)
+	}
+}
+
 func TestStartNamesTheFieldThatIsWrong(t *testing.T) {
 	for field, cfg := range map[string]emulator.Config{
 		"Entities":        {},

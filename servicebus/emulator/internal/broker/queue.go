@@ -175,7 +175,7 @@ func (q *Queue) check(messages []*Message) error {
 	if q.deadLetter == nil {
 		return amqp.Errorf(CondNotAllowed, "messages cannot be sent to the dead-letter queue %q", q.cfg.Name)
 	}
-	return checkBatch(messages, q.cfg.RequiresSession, q.cfg.Partitioned)
+	return checkBatch(messages, q.cfg.RequiresSession, q.cfg.Partitioned, q.history != nil)
 }
 
 // enqueue makes room, drops duplicates and stores the rest. The caller holds
@@ -203,8 +203,9 @@ func totalSize(messages []*Message) (n int64) {
 	return n
 }
 
-// checkBatch refuses what the service refuses of messages sent as one.
-func checkBatch(messages []*Message, session, partitioned bool) error {
+// checkBatch refuses what the service refuses of messages sent as one. The
+// texts are the service's where it was seen to say them.
+func checkBatch(messages []*Message, session, partitioned, deduplicated bool) error {
 	for _, m := range messages {
 		if session && !m.hasSession {
 			return amqp.Errorf(CondNotAllowed, "The SessionId was not set on a message, and it cannot be sent to the entity. "+
@@ -214,6 +215,12 @@ func checkBatch(messages []*Message, session, partitioned bool) error {
 			return amqp.Errorf(CondNotAllowed, "Batching brokered messages with distinct SessionId or PartitionKey "+
 				"is not supported for an entity with partitioning enabled.")
 		}
+	}
+	if partitioned && deduplicated && len(messages) > 1 && messages[0].partition == "" && !messages[0].hasSession {
+		// Without a key the message id chooses the partition, so a batch has no
+		// one partition (azure-sdk-for-python #36333). The condition is believed.
+		return amqp.Errorf(CondNotAllowed, "a batch without a PartitionKey or SessionId cannot be sent to a partitioned entity "+
+			"with duplicate detection")
 	}
 	return nil
 }

@@ -50,7 +50,7 @@ func (t *Topic) Subscribe(cfg QueueConfig, rules []Rule) *Queue {
 // Enqueue stores a copy of each message in every subscription that wants it:
 // all of messages or none.
 func (t *Topic) Enqueue(messages []*Message) error {
-	if err := checkBatch(messages, false, t.cfg.Partitioned); err != nil {
+	if err := checkBatch(messages, false, t.cfg.Partitioned, t.history != nil); err != nil {
 		return err
 	}
 	t.mu.Lock()
@@ -95,7 +95,7 @@ func (t *Topic) fanOut(messages []*Message) (copies [][]*Message, size int64, er
 				size += m.size
 			}
 		}
-		if err := checkBatch(copies[i], s.queue.cfg.RequiresSession, false); err != nil {
+		if err := checkBatch(copies[i], s.queue.cfg.RequiresSession, false, false); err != nil {
 			return nil, 0, err
 		}
 	}
