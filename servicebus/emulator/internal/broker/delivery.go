@@ -11,7 +11,9 @@ import (
 // Delivery is a message at the moment it was handed out or looked at. It stays
 // as it is whatever becomes of the message.
 type Delivery struct {
-	message *Message
+	message  *Message
+	header   amqp.Header
+	enqueued int64
 	// Token is the lock, zero for a message that is not locked.
 	Token         amqp.UUID
 	Sequence      int64
@@ -27,8 +29,8 @@ type Delivery struct {
 
 func (m *Message) delivery() Delivery {
 	d := Delivery{
-		message: m, Sequence: m.sequence, State: m.state, DeliveryCount: m.deliveries,
-		added: m.added,
+		message: m, header: m.header, enqueued: m.enqueued,
+		Sequence: m.sequence, State: m.state, DeliveryCount: m.deliveries, added: m.added,
 	}
 	if m.state == Locked {
 		d.Token, d.LockedUntil = m.token, m.lockedUntil
@@ -40,7 +42,7 @@ func (m *Message) delivery() Delivery {
 // with a header and message annotations of the broker's own.
 func (d *Delivery) Append(b []byte) ([]byte, error) {
 	m := d.message
-	header := m.header
+	header := d.header
 	header.DeliveryCount = d.DeliveryCount
 	b = amqp.AppendHeader(b, header)
 	if d.lockAnnotation {
@@ -58,7 +60,7 @@ func (d *Delivery) Append(b []byte) ([]byte, error) {
 	}
 	b, err := amqp.AppendMapWith(b, m.annotations, isBrokerAnnotation, added, func(b []byte) []byte {
 		b = amqp.AppendLong(amqp.AppendSymbol(b, annSequence), d.Sequence)
-		b = amqp.AppendTimestamp(amqp.AppendSymbol(b, annEnqueued), m.enqueued)
+		b = amqp.AppendTimestamp(amqp.AppendSymbol(b, annEnqueued), d.enqueued)
 		if d.LockedUntil != 0 {
 			b = amqp.AppendTimestamp(amqp.AppendSymbol(b, annLockedUntil), d.LockedUntil)
 		}
@@ -130,7 +132,7 @@ func (d *Delivery) appendWithAdded(b []byte) ([]byte, error) {
 }
 
 // Enqueued is when the message was stored, in ms since the epoch.
-func (d *Delivery) Enqueued() int64 { return d.message.enqueued }
+func (d *Delivery) Enqueued() int64 { return d.enqueued }
 
 // Session is the session id, and whether there is one.
 func (d *Delivery) Session() (string, bool) { return d.message.session, d.message.hasSession }

@@ -20,10 +20,10 @@ const (
 	Locked    State = 3
 )
 
-// Message is one stored message. Its encoded parts never change; everything
-// that does is guarded by the queue that holds it.
+// Message is one stored message. What the sender sent never changes and may be
+// read without a lock; all from header on is guarded by the queue that holds
+// the message.
 type Message struct {
-	header      amqp.Header
 	annotations []byte // encoded map, nil for none
 	rest        []byte // from the properties on, as it was sent
 	id          []byte // encoded message-id
@@ -32,6 +32,7 @@ type Message struct {
 	partition   string
 	size        int64
 
+	header      amqp.Header
 	sequence    int64
 	enqueued    int64 // ms since the epoch, like all times here
 	scheduled   int64 // 0: at once
