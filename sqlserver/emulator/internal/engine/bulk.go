@@ -15,6 +15,9 @@ type bulkLoad struct {
 	plan *unit[*insertPlan]
 	cols []tds.Column
 	lock storage.LockMode
+	// checks is CHECK_CONSTRAINTS: without it CHECKs are passed over. keepNulls
+	// is KEEP_NULLS: without it a NULL becomes the column's default.
+	checks, keepNulls bool
 }
 
 // insertBulk is INSERT BULK t (column type, …): the client sends the rows
@@ -39,6 +42,10 @@ func (b *builder) insertBulk(st *ast.InsertBulkStatement) (node, error) {
 		switch kind {
 		case "TabLock":
 			load.lock = storage.X
+		case "CheckConstraints":
+			load.checks = true
+		case "KeepNulls":
+			load.keepNulls = true
 		}
 	}
 	load.plan = newUnit(b, lineOf(st), func(c *compiler) (*insertPlan, error) {
@@ -70,8 +77,14 @@ func (s *session) Bulk(ctx context.Context, columns []tds.Column, next func() ([
 		if err != nil {
 			return err
 		}
-		if err := p.target.settings(x, "INSERT"); err != nil {
+		if err := p.target.writable(x, "INSERT"); err != nil {
 			return err
+		}
+		plan := *p
+		if !load.checks {
+			t := *p.target
+			t.checks = nil
+			plan.target = &t
 		}
 		count := int64(0)
 		err = x.inTransaction(true, func(sc *statementScope) error {
@@ -86,7 +99,12 @@ func (s *session) Bulk(ctx context.Context, columns []tds.Column, next func() ([
 				if err != nil || !ok {
 					return err
 				}
-				if err := p.insertRow(e, row, &results{}); err != nil {
+				if !load.keepNulls {
+					if row, err = plan.fillNulls(e, row); err != nil {
+						return err
+					}
+				}
+				if err := plan.insertRow(e, row, &results{}); err != nil {
 					return err
 				}
 				count++
@@ -97,4 +115,18 @@ func (s *session) Bulk(ctx context.Context, columns []tds.Column, next func() ([
 		}
 		return x.done(count)
 	})
+}
+
+// fillNulls puts defaults where the client sent NULL.
+func (p *insertPlan) fillNulls(e *env, row []sqltype.Value) ([]sqltype.Value, error) {
+	for i, col := range p.columns {
+		if i < len(row) && row[i].IsNull() && p.defaults[col] != nil {
+			v, err := p.defaults[col].eval(e)
+			if err != nil {
+				return nil, err
+			}
+			row[i] = v
+		}
+	}
+	return row, nil
 }

@@ -22,6 +22,12 @@ type guard struct {
 	text  string
 	pos   int
 	token string
+	// before is the token before.
+	before string
+	// hintAt is how far a WITH ( … ) of single words has come.
+	hintAt    int
+	hintDepth int
+	hint      string
 
 	parens, blocks int
 	unary          int
@@ -60,6 +66,14 @@ func (g *guard) unterminated() *sqlError {
 // count follows the nesting.
 func (g *guard) count() *sqlError {
 	word := strings.ToUpper(g.token)
+	if word == "COLLATE" && strings.ContainsAny(g.before[:min(1, len(g.before))], "'@") {
+		// the parser would lose it without a word
+		return notModelled("COLLATE right behind a literal or a variable; write CAST(… AS …) COLLATE")
+	}
+	if e := g.hints(word); e != nil {
+		return e
+	}
+	g.before = g.token
 	if g.afterBegin {
 		g.afterBegin = false
 		switch word {
@@ -190,4 +204,54 @@ func commentEnd(s string) int {
 func isWordByte(c byte) bool {
 	return c == '_' || c == '@' || c == '#' || c == '$' || c >= utf8.RuneSelf ||
 		unicode.IsLetter(rune(c)) || unicode.IsDigit(rune(c))
+}
+
+// hints checks the words of WITH (…) after a table: the parser drops a table
+// hint that it does not know. An item of one word that is not followed by
+// anything can only be such a hint; every other list in parentheses after WITH
+// has items of two words or with "=".
+func (g *guard) hints(word string) *sqlError {
+	switch {
+	case word == "WITH":
+		g.hintAt = 1
+	case g.hintAt == 1:
+		g.hintAt = 0
+		if word == "(" {
+			g.hintAt, g.hintDepth = 2, g.parens+1
+		}
+	case g.hintAt == 2: // the first word of an item
+		g.hint, g.hintAt = word, 3
+	case g.hintAt == 3:
+		single := word == "," || (word == ")" && g.parens == g.hintDepth)
+		if single && !tableHintWords[g.hint] && isWordByte(g.hint[0]) {
+			return raiseBatch(321, 15, 1, "\"%s\" is not a recognized table hints option. If it is intended as a parameter to a table-valued function or to the CHANGETABLE function, ensure that your database compatibility mode is set to 90.", strings.ToLower(g.hint))
+		}
+		g.hintAt = 0
+		if word == "," {
+			g.hintAt = 2
+		}
+		if word == "(" && tableHintWords[g.hint] { // INDEX (…), FORCESEEK (…)
+			g.hintAt = 4
+		}
+	case g.hintAt == 4:
+		if word == ")" && g.parens == g.hintDepth+1 {
+			g.hintAt = 5
+		}
+	case g.hintAt == 5:
+		g.hintAt = 0
+		if word == "," {
+			g.hintAt = 2
+		}
+	}
+	return nil
+}
+
+// tableHintWords are the table hints of sql-docs, "Table hints".
+var tableHintWords = map[string]bool{
+	"HOLDLOCK": true, "NOLOCK": true, "PAGLOCK": true, "READCOMMITTED": true, "READCOMMITTEDLOCK": true, "READPAST": true,
+	"READUNCOMMITTED": true, "REPEATABLEREAD": true, "ROWLOCK": true, "SERIALIZABLE": true, "SNAPSHOT": true, "TABLOCK": true,
+	"TABLOCKX": true, "UPDLOCK": true, "XLOCK": true, "NOWAIT": true, "FORCESEEK": true, "FORCESCAN": true, "NOEXPAND": true,
+	"KEEPIDENTITY": true, "KEEPDEFAULTS": true, "IGNORE_CONSTRAINTS": true, "IGNORE_TRIGGERS": true, "INDEX": true,
+	// INSERT BULK … WITH (…)
+	"CHECK_CONSTRAINTS": true, "FIRE_TRIGGERS": true, "KEEP_NULLS": true,
 }

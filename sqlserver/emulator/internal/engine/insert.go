@@ -281,7 +281,7 @@ func (n *insertion) run(x *exec) (signal, error) {
 	if err != nil {
 		return goOn, err
 	}
-	if err := p.target.settings(x, "INSERT"); err != nil {
+	if err := p.target.writable(x, "INSERT"); err != nil {
 		return goOn, err
 	}
 	count, res := int64(0), &results{clause: p.output}

@@ -310,7 +310,7 @@ func (n *modifier) run(x *exec) (signal, error) {
 	if err != nil {
 		return goOn, err
 	}
-	if err := m.target.settings(x, n.verb); err != nil {
+	if err := m.target.writable(x, n.verb); err != nil {
 		return goOn, err
 	}
 	count, res := int64(0), &results{clause: m.output}

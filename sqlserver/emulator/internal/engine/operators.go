@@ -2,6 +2,7 @@ package engine
 
 import (
 	"math"
+	"strings"
 
 	"github.com/shopspring/decimal"
 	"github.com/sqlc-dev/teesql/ast"
@@ -68,7 +69,7 @@ func (c *compiler) operate(op string, a, b *scalar) (*scalar, error) {
 	case !t.Kind.IsNumeric() && t.Kind != sqltype.Null:
 		return nil, raiseBatch(402, 16, 1, "The data types %s and %s are incompatible in the %s operator.", a.typ.Name(), b.typ.Name(), op)
 	}
-	rt := resultType(op, a.typ, b.typ, t)
+	rt := resultType(op, exactDigits(a, t), exactDigits(b, t), t)
 	// exact operands keep their own digits: the result type has room for both
 	ea, eb := a, b
 	if t.Kind != sqltype.Decimal || a.typ.Kind.IsText() || b.typ.Kind.IsText() {
@@ -125,6 +126,19 @@ func resultType(op string, a, b, t sqltype.Type) sqltype.Type {
 		p = 38
 	}
 	return sqltype.Type{Kind: sqltype.Decimal, Precision: uint8(p), Scale: uint8(s)}
+}
+
+// exactDigits: beside a decimal a whole literal counts with the digits that it
+// has, not with those of int.
+func exactDigits(s *scalar, t sqltype.Type) sqltype.Type {
+	if t.Kind != sqltype.Decimal || !s.constant || !s.typ.Kind.IsInteger() {
+		return s.typ
+	}
+	v, err := s.eval(nil)
+	if err != nil || v.IsNull() {
+		return s.typ
+	}
+	return sqltype.Type{Kind: sqltype.Decimal, Precision: uint8(len(strings.TrimLeft(sqltype.Format(v), "-")))}
 }
 
 func digitsOf(t sqltype.Type) (precision, scale int) {

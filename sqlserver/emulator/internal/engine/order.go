@@ -168,7 +168,6 @@ func compareKeys(keys []sortKey, a, b []sqltype.Value) int {
 // limit is TOP and OFFSET … FETCH.
 type limit struct {
 	skip, count *scalar
-	percent     bool
 }
 
 func (c *compiler) limit(top *ast.TopRowFilter, offset *ast.OffsetClause, sc *scope) (*limit, error) {

@@ -194,7 +194,7 @@ func (c *compiler) comparison(kind string, a, b *scalar) (*predicate, error) {
 	if !ok {
 		return nil, notModelled("the comparison %s", kind)
 	}
-	pair, err := comparable(a, b, o.op)
+	pair, err := operandsOf(a, b, o.op)
 	if err != nil {
 		return nil, err
 	}
@@ -228,7 +228,7 @@ type operands struct {
 	seeksA, seeksB bool
 }
 
-func comparable(a, b *scalar, op string) (operands, error) {
+func operandsOf(a, b *scalar, op string) (operands, error) {
 	t := sqltype.Common(a.typ, b.typ)
 	for _, s := range []*scalar{a, b} {
 		if s.typ.Kind == sqltype.XML || s.typ.Kind == sqltype.TableType {

@@ -131,7 +131,7 @@ func (c *compiler) distinctFrom(x *ast.DistinctPredicate, sc *scope) (*predicate
 	if err != nil {
 		return nil, err
 	}
-	pair, err := comparable(a, b, "IS DISTINCT FROM")
+	pair, err := operandsOf(a, b, "IS DISTINCT FROM")
 	if err != nil {
 		return nil, err
 	}

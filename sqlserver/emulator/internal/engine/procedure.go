@@ -197,7 +197,7 @@ func (x *exec) invoke(name string, mod *module, params []procParam, args []argum
 	s.set = saved // SET within a module lasts as long as the module
 	s.store.LockTimeout = s.set.lockTimeout
 	if err != nil {
-		return y.status, err
+		return y.status, catchableOutside(err)
 	}
 	for _, b := range backs {
 		if err := b(); err != nil {
@@ -208,6 +208,18 @@ func (x *exec) invoke(name string, mod *module, params []procParam, args []argum
 		return y.status, x.mismatch(before, after)
 	}
 	return y.status, nil
+}
+
+// catchableOutside: what failed to compile within a module is an ordinary error
+// to the TRY block that called it.
+func catchableOutside(err error) error {
+	se, ok := err.(*sqlError)
+	if !ok || !se.compile {
+		return err
+	}
+	out := *se
+	out.compile = false
+	return &out
 }
 
 // mismatch is 266: the module left another @@TRANCOUNT than it found.
@@ -297,20 +309,22 @@ func (x *exec) bindArgument(name string, p *procParam, a *argument) error {
 
 // tableType finds the table type that a declaration names.
 func (e *Engine) tableType(ref ast.DataTypeReference) (*tableDef, bool) {
-	var name *ast.SchemaObjectName
-	switch ref := ref.(type) {
-	case *ast.SqlDataTypeReference:
-		if ref == nil {
-			return nil, false
-		}
-		name = ref.Name
-	case *ast.UserDataTypeReference:
-		name = ref.Name
-	}
-	if name == nil || name.BaseIdentifier == nil {
+	user, ok := ref.(*ast.UserDataTypeReference)
+	if !ok || user.Name == nil {
 		return nil, false
 	}
-	def, ok := e.catalog.find(nameOf(schemaOf(name), name.BaseIdentifier.Value)).(*tableTypeDef)
+	return e.tableTypeNamed(objectText(user.Name))
+}
+
+func (e *Engine) tableTypeNamed(name string) (*tableDef, bool) {
+	if name == "" {
+		return nil, false
+	}
+	schema, base := splitName(name)
+	if schema == "" {
+		schema = "dbo"
+	}
+	def, ok := e.catalog.find(nameOf(schema, base)).(*tableTypeDef)
 	if !ok {
 		return nil, false
 	}

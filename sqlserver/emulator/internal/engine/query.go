@@ -13,9 +13,10 @@ type query struct {
 	cols []outCol
 	// refs say which columns are plain columns of a slot.
 	refs []columnRef
-	// each calls emit for every row. The row is the caller's to keep, unless
-	// reuse is set.
+	// each calls emit for every row. The row is the caller's to keep.
 	each func(e *env, emit func(row []sqltype.Value) error) error
+	// projection is what each runs where nothing is behind the select list.
+	projection *projection
 	// deps are the slots outside the query that it reads.
 	deps slotSet
 	// assign are the targets of SELECT @v = …; nil for a query that returns
@@ -140,7 +141,8 @@ func (c *compiler) querySpecification(x *ast.QuerySpecification, parent *scope, 
 	if limit != nil {
 		s = limit.over(s)
 	}
-	q.each = project(s, outs)
+	q.projection = newProjection(s, outs)
+	q.each = q.projection.each
 	return q, nil
 }
 
@@ -287,23 +289,37 @@ func (c *compiler) star(el *ast.SelectStarExpression, sc *scope) ([]output, erro
 	return outs, nil
 }
 
-// project evaluates the select list for each row.
-func project(s step, outs []output) func(*env, func([]sqltype.Value) error) error {
-	evals := make([]func(*env) (sqltype.Value, error), len(outs))
+// projection evaluates the select list for each row.
+type projection struct {
+	from  step
+	evals []func(*env) (sqltype.Value, error)
+	// reuse gives every row in the same slice: its reader keeps none.
+	reuse bool
+}
+
+func newProjection(s step, outs []output) *projection {
+	p := &projection{from: s, evals: make([]func(*env) (sqltype.Value, error), len(outs))}
 	for i, o := range outs {
-		evals[i] = o.value.eval
+		p.evals[i] = o.value.eval
 	}
-	return func(e *env, emit func([]sqltype.Value) error) error {
-		return s.each(e, func() error {
-			row := make([]sqltype.Value, len(evals))
-			for i, eval := range evals {
-				v, err := eval(e)
-				if err != nil {
-					return err
-				}
-				row[i] = v
+	return p
+}
+
+func project(s step, outs []output) rowFunc { return newProjection(s, outs).each }
+
+func (p *projection) each(e *env, emit func([]sqltype.Value) error) error {
+	var row []sqltype.Value
+	return p.from.each(e, func() error {
+		if row == nil || !p.reuse {
+			row = make([]sqltype.Value, len(p.evals))
+		}
+		for i, eval := range p.evals {
+			v, err := eval(e)
+			if err != nil {
+				return err
 			}
-			return emit(row)
-		})
-	}
+			row[i] = v
+		}
+		return emit(row)
+	})
 }

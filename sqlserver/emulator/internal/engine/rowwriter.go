@@ -51,10 +51,16 @@ func (c *compiler) checkCondition(ck *checkDef, src *source) (*predicate, error)
 	return c.condition(ck.expr, &scope{sources: []*source{src}})
 }
 
-// settings refuses a write to a table with filtered indexes from a session
-// whose options could not maintain them.
-func (t *target) settings(x *exec, statement string) error {
-	if t.variable >= 0 || !t.def.filtered() {
+// writable refuses a write to a read-only database, and to a table with
+// filtered indexes from a session whose options could not maintain them.
+func (t *target) writable(x *exec, statement string) error {
+	if t.variable >= 0 {
+		return nil
+	}
+	if !t.def.temp && x.s.engine.database.readOnly.Load() {
+		return raise(3906, 16, 1, "Failed to update database \"%s\" because the database is read-only.", x.s.engine.config.Database)
+	}
+	if !t.def.filtered() {
 		return nil
 	}
 	if wrong := x.s.set.wrongForFilteredIndex(); wrong != "" {

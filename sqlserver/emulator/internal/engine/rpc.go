@@ -53,19 +53,15 @@ func (x *exec) rpcArgument(p tds.Param) (argument, error) {
 	if p.Table == nil {
 		return a, nil
 	}
-	schema, name := splitName(p.Table.TypeName)
-	if schema == "" {
-		schema = "dbo"
-	}
-	def, ok := x.s.engine.catalog.find(nameOf(schema, name)).(*tableTypeDef)
+	def, ok := x.s.engine.tableTypeNamed(p.Table.TypeName)
 	if !ok {
 		return a, errNoType(p.Table.TypeName)
 	}
-	t := &target{def: def.table, variable: 0}
-	a.table = newMemTable(def.table)
+	t := &target{def: def, variable: 0}
+	a.table = newMemTable(def)
 	for _, values := range p.Table.Rows {
-		if len(values) != len(def.table.columns) {
-			return a, raise(500, 16, 1, "Trying to pass a table-valued parameter with %d column(s) where the corresponding user-defined table type requires %d column(s).", len(values), len(def.table.columns))
+		if len(values) != len(def.columns) {
+			return a, raise(500, 16, 1, "Trying to pass a table-valued parameter with %d column(s) where the corresponding user-defined table type requires %d column(s).", len(values), len(def.columns))
 		}
 		row := make([]sqltype.Value, len(values))
 		for i, v := range values {
@@ -73,8 +69,8 @@ func (x *exec) rpcArgument(p tds.Param) (argument, error) {
 			if row[i], err = t.store(i, v); err != nil {
 				return a, err
 			}
-			if row[i].IsNull() && !def.table.columns[i].nullable {
-				return a, errNull(def.table.columns[i].name, def.table.fullName, "INSERT")
+			if row[i].IsNull() && !def.columns[i].nullable {
+				return a, errNull(def.columns[i].name, def.fullName, "INSERT")
 			}
 		}
 		if err := a.table.insert(row); err != nil {

@@ -29,7 +29,11 @@ func (b *builder) selectStatement(st *ast.SelectStatement) (node, error) {
 		if err := c.pushCTEs(st.WithCtesAndXmlNamespaces); err != nil {
 			return nil, err
 		}
-		return c.query(st.QueryExpression, &scope{}, forceOrder)
+		q, err := c.query(st.QueryExpression, &scope{}, forceOrder)
+		if err == nil && q.projection != nil {
+			q.projection.reuse = true
+		}
+		return q, err
 	})
 	return &selection{u}, nil
 }

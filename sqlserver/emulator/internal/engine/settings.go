@@ -21,12 +21,10 @@ type settings struct {
 	numericRoundAbort bool
 	fmtOnly           bool
 
-	isolation        storage.Isolation
-	lockTimeout      time.Duration
-	deadlockPriority int
-	rowCount         int64
-	textSize         int64
-	contextInfo      string
+	isolation   storage.Isolation
+	lockTimeout time.Duration
+	rowCount    int64
+	textSize    int64
 }
 
 // newSettings is what a login starts with. Drivers that set fODBC in LOGIN7

@@ -2,6 +2,7 @@ package engine
 
 import (
 	"strings"
+	"unicode/utf16"
 
 	"github.com/sqlc-dev/teesql/ast"
 )
@@ -129,11 +130,14 @@ func (b *builder) expression(x ast.ScalarExpression, line int32) *unit[*scalar] 
 func (b *builder) declareVariables(st *ast.DeclareVariableStatement) (node, error) {
 	var nodes []node
 	for _, d := range st.Declarations {
+		if def, ok := b.engine.tableTypeNamed(b.source(d.DataType)); ok {
+			b.declareTable(d.VariableName.Value, def, false)
+			continue
+		}
 		t, err := b.engine.dataType(d.DataType)
 		if err != nil {
-			if def, ok := b.engine.tableType(d.DataType); ok {
-				b.declareTable(d.VariableName.Value, def, false)
-				continue
+			if d.DataType != nil && d.DataType.Name == nil {
+				return nil, errNoType(b.source(d.DataType))
 			}
 			return nil, err
 		}
@@ -146,6 +150,16 @@ func (b *builder) declareVariables(st *ast.DeclareVariableStatement) (node, erro
 		}
 	}
 	return &block{nodes}, nil
+}
+
+// source is the text of a type that the parser keeps no name of, as it does
+// with those that it does not know.
+func (b *builder) source(ref *ast.SqlDataTypeReference) string {
+	if ref == nil || ref.Name != nil || ref.FragmentLength == 0 {
+		return ""
+	}
+	units := utf16.Encode([]rune(b.mod.text))
+	return string(utf16.Decode(units[ref.StartOffset : ref.StartOffset+ref.FragmentLength]))
 }
 
 func (b *builder) declareTableVariable(st *ast.DeclareTableVariableStatement) (node, error) {

@@ -205,7 +205,7 @@ func (c *compiler) inSubquery(x *ast.BooleanInExpression, v *scalar, sc *scope) 
 		return nil, errOneColumn()
 	}
 	item := &scalar{typ: q.cols[0].typ, strength: implicitCollation}
-	pair, err := comparable(v, item, "IN")
+	pair, err := operandsOf(v, item, "IN")
 	if err != nil {
 		return nil, err
 	}

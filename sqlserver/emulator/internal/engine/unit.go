@@ -46,8 +46,11 @@ func (u *unit[T]) get(x *exec) (T, *env, error) {
 	}
 	plan, err := u.build(c)
 	if err != nil {
-		if se, ok := err.(*sqlError); ok && se.Line == 0 {
-			se.Line = u.line
+		if se, ok := err.(*sqlError); ok {
+			se.compile = true
+			if se.Line == 0 {
+				se.Line = u.line
+			}
 		}
 		return plan, nil, err
 	}

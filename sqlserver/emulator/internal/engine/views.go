@@ -34,7 +34,7 @@ func vBig(name string) outCol   { return outCol{name: name, typ: bigType} }
 func vSmall(name string) outCol { return outCol{name: name, typ: smallType} }
 func vTiny(name string) outCol  { return outCol{name: name, typ: tinyType} }
 func vBit(name string) outCol   { return outCol{name: name, typ: bitType} }
-func vName(name string) outCol { return outCol{name: name, typ: nvarcharType(128), nullable: true} }
+func vName(name string) outCol  { return outCol{name: name, typ: nvarcharType(128), nullable: true} }
 
 func vText(name string) outCol {
 	return outCol{name: name, typ: nvarcharType(sqltype.Max), nullable: true}
@@ -47,8 +47,6 @@ func vTime(name string) outCol { return outCol{name: name, typ: datetimeType} }
 func vAny(name string) outCol {
 	return outCol{name: name, typ: sqltype.Type{Kind: sqltype.SQLVariant}, nullable: true}
 }
-func vFloat(name string) outCol { return outCol{name: name, typ: floatType} }
-func vBytes(name string) outCol { return outCol{name: name, typ: varbinaryType(85), nullable: true} }
 
 // catalogRow makes a row of Go values; nil is NULL.
 func catalogRow(cols []outCol, values ...any) []sqltype.Value {
