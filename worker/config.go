@@ -25,9 +25,8 @@ type Config struct {
 	// Lanes claim at the same time, each on a database connection of its own.
 	// Default 2: more made it slower on two cores, and claims are short.
 	Lanes int
-	// Batch is how many events a claim takes at most. Default 500; above 4,000
-	// the row locks of one statement could escalate to a table lock (SQL Server
-	// tries at 5,000).
+	// Batch is how many events a claim takes at most. Default 500, at most
+	// MaxBatch.
 	Batch int
 	// MaxRounds is how many claims one event type gets before the others have
 	// had theirs. Default 20.
@@ -76,8 +75,11 @@ const (
 	DefaultHeartbeatEvery  = 10 * time.Second
 	DefaultMaxAttempts     = 10
 
-	// MaxBatch keeps a claim's row locks below lock escalation.
-	MaxBatch = 4000
+	// MaxBatch keeps the locks of a claim below escalation: SQL Server tries for
+	// the whole table from 5,000 locks of one statement on, and with rows of a
+	// few KB there is an intent lock on a page for almost every lock on a row
+	// (sql-docs, sql-server-transaction-locking-and-row-versioning-guide.md).
+	MaxBatch = 2000
 )
 
 func (c Config) withDefaults() Config {
