@@ -79,6 +79,22 @@ func (b *outbox) create() {
 	}
 }
 
+// recreate makes the tables anew from a script in which one piece is another.
+func (b *outbox) recreate(old, piece string) {
+	b.t.Helper()
+	b.drop()
+	script, err := scripts.Outbox(b.options)
+	if err != nil {
+		b.t.Fatal(err)
+	}
+	if strings.Count(script, old) != 1 {
+		b.t.Fatalf("the script has %q %d times", old, strings.Count(script, old))
+	}
+	for _, batch := range scripts.Batches(strings.Replace(script, old, piece, 1)) {
+		b.exec(batch)
+	}
+}
+
 func (b *outbox) drop() {
 	ctx, cancel := context.WithTimeout(context.Background(), 30*time.Second)
 	defer cancel()
