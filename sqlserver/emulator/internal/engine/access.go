@@ -73,7 +73,7 @@ func (p *planner) choose(l *leaf, conds []*predicate, bound slotSet) (*access, e
 		if hinted && !h.names(ix) {
 			continue
 		}
-		if ix.disabled || (ix.filter != nil && (!p.c.filterable || !p.c.implies(t, ix, args))) {
+		if ix.disabled || (ix.filter != nil && (!p.c.filterable || !p.c.implies(ix, args))) {
 			continue
 		}
 		consider(p.reach(t, ix, args, l))
@@ -283,7 +283,10 @@ func (s columnSet) within(all columnSet) bool { return s&^all == 0 && s&(1<<63) 
 
 // implies says whether the search arguments guarantee an index's filter. Only
 // literals count: a plan is kept for other parameter values too.
-func (c *compiler) implies(t *tableDef, ix *indexDef, args []sarg) bool {
+func (c *compiler) implies(ix *indexDef, args []sarg) bool {
+	if c.parameterized {
+		return false
+	}
 	for _, f := range ix.conjuncts {
 		if !impliedBy(f, args) {
 			return false

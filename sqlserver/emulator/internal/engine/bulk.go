@@ -33,7 +33,7 @@ func (b *builder) insertBulk(st *ast.InsertBulkStatement) (node, error) {
 		cols = append(cols, tds.Column{Name: d.Column.ColumnIdentifier.Value, Type: t, Nullable: d.NullNotNull != "NotNull"})
 		refs = append(refs, columnNamed(d.Column.ColumnIdentifier))
 	}
-	load := &bulkLoad{cols: cols}
+	load := &bulkLoad{cols: cols, lock: storage.IX}
 	for _, o := range st.Options {
 		kind := syntaxName(o)
 		if base, ok := o.(*ast.BulkInsertOptionBase); ok {
@@ -89,10 +89,8 @@ func (s *session) Bulk(ctx context.Context, columns []tds.Column, next func() ([
 		count := int64(0)
 		err = x.inTransaction(true, func(sc *statementScope) error {
 			e.tx = sc.tx
-			if load.lock != 0 {
-				if err := e.tx.LockTable(ctx, p.target.def.store, load.lock); err != nil {
-					return err
-				}
+			if err := p.target.claim(e, load.lock); err != nil {
+				return err
 			}
 			for {
 				row, ok, err := next()

@@ -16,6 +16,8 @@ type compiler struct {
 	filterable bool
 	// sessionOnly: the plan names a #table and is no use to other sessions.
 	sessionOnly bool
+	// parameterized: literals count as parameters (forced parameterization).
+	parameterized bool
 	// reads: something in the unit reads rows.
 	reads bool
 	// slots counts the table sources; each has its place in env.rows.

@@ -214,6 +214,7 @@ func (b *builder) alterDatabase(st *ast.AlterDatabaseSetStatement) (node, error)
 		for _, set := range sets {
 			set()
 		}
+		x.s.engine.catalog.version.Add(1) // plans depend on some of them
 		return nil
 	}), nil
 }

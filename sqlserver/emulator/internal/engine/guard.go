@@ -34,6 +34,7 @@ type guard struct {
 	conditionals   int
 	afterBegin     bool
 	doubleQuoted   bool
+	nested         bool
 }
 
 // check scans the text. doubleQuoted says that it holds a "…" token, whose
@@ -50,6 +51,8 @@ func (g *guard) check() *sqlError {
 	switch {
 	case g.pos < 0:
 		return g.unterminated()
+	case g.nested:
+		return notModelled("comments within comments") // the parser ends at the first */
 	case g.parens != 0 || g.blocks != 0:
 		return errSyntax(strings.TrimSpace(g.token))
 	}
@@ -130,10 +133,11 @@ func (g *guard) next() bool {
 			}
 			g.pos += end + 1
 		case strings.HasPrefix(rest, "/*"):
-			end := commentEnd(rest)
+			end, nested := commentEnd(rest)
 			if end < 0 {
 				return g.unfinished(rest)
 			}
+			g.nested = g.nested || nested
 			g.pos += end
 		case c == '\'':
 			return g.quoted(rest, '\'')
@@ -182,23 +186,24 @@ func (g *guard) quoted(rest string, closing byte) bool {
 	return g.unfinished(rest)
 }
 
-// commentEnd is the length of a block comment; they nest.
-func commentEnd(s string) int {
+// commentEnd is the length of a block comment; in T-SQL they nest.
+func commentEnd(s string) (end int, nested bool) {
 	depth := 0
 	for i := 0; i+1 < len(s); i++ {
 		switch s[i : i+2] {
 		case "/*":
 			depth++
+			nested = nested || depth > 1
 			i++
 		case "*/":
 			depth--
 			i++
 			if depth == 0 {
-				return i + 1
+				return i + 1, nested
 			}
 		}
 	}
-	return -1
+	return -1, nested
 }
 
 func isWordByte(c byte) bool {

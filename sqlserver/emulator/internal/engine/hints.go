@@ -146,8 +146,13 @@ func (h *tableHints) lockRequest(e *env, target bool) (storage.ScanRequest, erro
 // isolation is the level in force: a transaction under SNAPSHOT keeps it.
 func (x *exec) isolation() storage.Isolation { return x.s.set.isolation }
 
-// joinHints are the OPTION hints that matter: FORCE ORDER.
-func optimizerHints(list []ast.OptimizerHintBase) (forceOrder bool, err error) {
+// queryHints are the OPTION hints that matter here.
+type queryHints struct {
+	forceOrder bool
+	recompile  bool
+}
+
+func optimizerHints(list []ast.OptimizerHintBase) (h queryHints, err error) {
 	for _, hint := range list {
 		kind := ""
 		switch hint := hint.(type) {
@@ -155,21 +160,29 @@ func optimizerHints(list []ast.OptimizerHintBase) (forceOrder bool, err error) {
 			kind = hint.HintKind
 		case *ast.LiteralOptimizerHint:
 			kind = hint.HintKind
-		case *ast.UseHintList:
-			continue
 		default:
 			continue
 		}
 		switch kind {
 		case "ForceOrder":
-			forceOrder = true
-		case "MaxDop", "Recompile", "LoopJoin", "HashJoin", "MergeJoin", "Fast", "KeepPlan", "KeepFixedPlan",
+			h.forceOrder = true
+		case "Recompile":
+			h.recompile = true
+		case "MaxDop", "LoopJoin", "HashJoin", "MergeJoin", "Fast", "KeepPlan", "KeepFixedPlan",
 			"MaxRecursion", "HashGroup", "OrderGroup", "Label", "OptimizeFor", "ParameterizationSimple",
 			"ParameterizationForced", "RobustPlan", "ExpandViews", "MinGrantPercent", "MaxGrantPercent",
 			"NoPerformanceSpool", "OptimizeForUnknown", "IgnoreNonClusteredColumnStoreIndex", "QueryTraceOn":
 		default:
-			return false, errSyntax(kind)
+			return h, errSyntax(kind)
 		}
 	}
-	return forceOrder, nil
+	return h, nil
+}
+
+// parameterize says whether forced parameterization turns the literals of a
+// statement into parameters, which no filtered index can be matched with:
+// statements outside modules that have no variable and no RECOMPILE.
+func (b *builder) parameterize(st ast.Statement, h queryHints) func() bool {
+	open := !b.inProcedure && !h.recompile && len(b.mod.vars.scalars) == 0 && !hasVariable(st)
+	return func() bool { return open && b.engine.database.forcedParameters.Load() }
 }

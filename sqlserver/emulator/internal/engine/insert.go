@@ -277,20 +277,52 @@ func (t *target) build(e *env, columns []int, values []sqltype.Value, defaults [
 }
 
 func (n *insertion) run(x *exec) (signal, error) {
+	for {
+		err := n.insert(x)
+		if !errors.Is(err, errStalePlan) {
+			return goOn, err
+		}
+	}
+}
+
+// errStalePlan: the table was altered between planning and locking it.
+var errStalePlan = errors.New("the plan is older than the table")
+
+// claim locks the target's structure and makes sure that it is still the one
+// that the plan was made for.
+func (t *target) claim(e *env, mode storage.LockMode) error {
+	if t.variable >= 0 {
+		return nil
+	}
+	if err := e.tx.LockTable(e.x.ctx, t.def.store, mode); err != nil {
+		return err
+	}
+	if t.def.temp {
+		return nil
+	}
+	if now, ok := e.x.s.engine.catalog.find(nameOf(t.def.schema, t.def.name)).(*tableDef); ok && now != t.def {
+		return errStalePlan
+	}
+	return nil
+}
+
+func (n *insertion) insert(x *exec) error {
 	p, e, err := n.unit.get(x)
 	if err != nil {
-		return goOn, err
+		return err
 	}
 	if err := p.target.writable(x, "INSERT"); err != nil {
-		return goOn, err
+		return err
 	}
 	count, res := int64(0), &results{clause: p.output}
 	err = x.inTransaction(p.target.variable < 0, func(sc *statementScope) error {
 		e.tx = sc.tx
+		mode := storage.IX
 		if p.hints.tableLock&storage.X != 0 {
-			if err := e.tx.LockTable(x.ctx, p.target.def.store, storage.X); err != nil {
-				return err
-			}
+			mode = storage.X
+		}
+		if err := p.target.claim(e, mode); err != nil {
+			return err
 		}
 		rows, err := p.collect(e)
 		if err != nil {
@@ -305,9 +337,9 @@ func (n *insertion) run(x *exec) (signal, error) {
 		return nil
 	})
 	if err != nil {
-		return goOn, err
+		return err
 	}
-	return goOn, res.finish(x, count)
+	return res.finish(x, count)
 }
 
 // collect reads the whole source before the first row is written, so that the

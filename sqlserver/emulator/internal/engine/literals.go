@@ -126,11 +126,11 @@ func (c *compiler) columnScalar(src *source, i int) *scalar {
 	return &scalar{
 		typ: col.typ,
 		eval: func(e *env) (sqltype.Value, error) {
-			row := e.rows[slot]
-			if row == nil {
-				return sqltype.Value{}, nil
+			// also a row that lost a column after the plan was made
+			if row := e.rows[slot]; i < len(row) {
+				return row[i], nil
 			}
-			return row[i], nil
+			return sqltype.Value{}, nil
 		},
 		deps:     1 << slot,
 		column:   &columnRef{slot, i, true},

@@ -40,31 +40,35 @@ type modifier struct {
 }
 
 func (b *builder) updateStatement(st *ast.UpdateStatement) (node, error) {
-	forceOrder, err := optimizerHints(st.OptimizerHints)
+	hints, err := optimizerHints(st.OptimizerHints)
 	if err != nil {
 		return nil, err
 	}
+	parameterize := b.parameterize(st, hints)
 	u := newUnit(b, lineOf(st), func(c *compiler) (*modification, error) {
+		c.parameterized = parameterize()
 		if err := c.pushCTEs(st.WithCtesAndXmlNamespaces); err != nil {
 			return nil, err
 		}
 		s := st.UpdateSpecification
-		return c.modify(&modifySyntax{s.Target, s.FromClause, s.WhereClause, s.TopRowFilter, s.SetClauses, s.OutputClause, s.OutputIntoClause, forceOrder})
+		return c.modify(&modifySyntax{s.Target, s.FromClause, s.WhereClause, s.TopRowFilter, s.SetClauses, s.OutputClause, s.OutputIntoClause, hints.forceOrder})
 	})
 	return &modifier{u, "UPDATE"}, nil
 }
 
 func (b *builder) deleteStatement(st *ast.DeleteStatement) (node, error) {
-	forceOrder, err := optimizerHints(st.OptimizerHints)
+	hints, err := optimizerHints(st.OptimizerHints)
 	if err != nil {
 		return nil, err
 	}
+	parameterize := b.parameterize(st, hints)
 	u := newUnit(b, lineOf(st), func(c *compiler) (*modification, error) {
+		c.parameterized = parameterize()
 		if err := c.pushCTEs(st.WithCtesAndXmlNamespaces); err != nil {
 			return nil, err
 		}
 		s := st.DeleteSpecification
-		return c.modify(&modifySyntax{s.Target, s.FromClause, s.WhereClause, s.TopRowFilter, nil, s.OutputClause, s.OutputIntoClause, forceOrder})
+		return c.modify(&modifySyntax{s.Target, s.FromClause, s.WhereClause, s.TopRowFilter, nil, s.OutputClause, s.OutputIntoClause, hints.forceOrder})
 	})
 	return &modifier{u, "DELETE"}, nil
 }

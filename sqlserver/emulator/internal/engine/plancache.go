@@ -4,9 +4,13 @@ import (
 	"sync"
 )
 
-// maxCachedBytes bounds the text held by the plan cache. A full cache is
-// emptied: what is used comes back at once.
-const maxCachedBytes = 32 << 20
+// A tree takes some fifty times the memory of its text. A full cache is emptied:
+// what is used comes back at once. Texts that are very long are not kept: they
+// hold their values and do not come again.
+const (
+	maxCachedBytes = 8 << 20
+	maxCachedText  = 256 << 10
+)
 
 // planCache keeps parsed batches by their text.
 type planCache struct {
@@ -32,6 +36,9 @@ func (c *planCache) get(k planKey) *module {
 }
 
 func (c *planCache) put(k planKey, m *module) {
+	if len(k.text) > maxCachedText {
+		return
+	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.bytes > maxCachedBytes {

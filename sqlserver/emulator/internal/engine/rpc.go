@@ -7,9 +7,15 @@ import (
 	"azsqloutbox/sqlserver/emulator/internal/tds"
 )
 
+// maxParameters is how many a request may have, sp_executesql's own included.
+const maxParameters = 2100
+
 // RPC runs a procedure by name.
 func (s *session) RPC(ctx context.Context, proc string, params []tds.Param, w tds.ResultWriter) error {
 	return s.request(ctx, w, func(x *exec) error {
+		if len(params) > maxParameters {
+			return raiseBatch(8003, 16, 1, "The incoming request has too many parameters. The server supports a maximum of 2100 parameters. Reduce the number of parameters and resend the request.")
+		}
 		args := make([]argument, len(params))
 		outs := make([]*tds.Param, len(params))
 		for i := range params {

@@ -14,6 +14,9 @@ type scan struct {
 	conds  []*predicate
 }
 
+// attentionEvery is after how many rows a scan looks whether the client gave up.
+const attentionEvery = 256
+
 func newScan(l *leaf, a *access, conds []*predicate) *scan {
 	return &scan{l.src.slot, a, l.hints, l.target, conds}
 }
@@ -30,7 +33,10 @@ func (s *scan) each(e *env, next func() error) error {
 	r.Base = s.access.lookup || (s.target && !r.TableLock && s.access.index != nil && !s.access.index.clustered)
 	cur := e.tx.Scan(e.x.ctx, s.access.table.store, r)
 	defer cur.Close()
-	for {
+	for n := 1; ; n++ {
+		if n%attentionEvery == 0 && e.x.ctx.Err() != nil {
+			return e.x.ctx.Err()
+		}
 		row, ok, err := cur.Next()
 		if err != nil || !ok {
 			return err

@@ -21,15 +21,17 @@ func (b *builder) selectStatement(st *ast.SelectStatement) (node, error) {
 	if st.On != nil {
 		return nil, notModelled("SELECT INTO ON a filegroup")
 	}
-	forceOrder, err := optimizerHints(st.OptimizerHints)
+	hints, err := optimizerHints(st.OptimizerHints)
 	if err != nil {
 		return nil, err
 	}
+	parameterize := b.parameterize(st, hints)
 	u := newUnit(b, lineOf(st), func(c *compiler) (*query, error) {
+		c.parameterized = parameterize()
 		if err := c.pushCTEs(st.WithCtesAndXmlNamespaces); err != nil {
 			return nil, err
 		}
-		q, err := c.query(st.QueryExpression, &scope{}, forceOrder)
+		q, err := c.query(st.QueryExpression, &scope{}, hints.forceOrder)
 		if err == nil && q.projection != nil {
 			q.projection.reuse = true
 		}

@@ -29,6 +29,18 @@ func hasAggregate(x *ast.QuerySpecification) bool {
 	return found
 }
 
+// hasVariable says whether a statement names a variable.
+func hasVariable(st ast.Statement) bool {
+	found := false
+	walk(reflect.ValueOf(st), func(n any) bool {
+		if _, ok := n.(*ast.VariableReference); ok {
+			found = true
+		}
+		return !found
+	})
+	return found
+}
+
 // walk visits the nodes of a syntax tree; visit returns false to stay out of a
 // node.
 func walk(v reflect.Value, visit func(n any) bool) {
