@@ -2,8 +2,6 @@ package engine
 
 import (
 	"strings"
-
-	"azsqloutbox/sqlserver/emulator/internal/sqltype"
 )
 
 // access is how a scan reaches a table's rows.
@@ -280,84 +278,3 @@ func (s *columnSet) add(column int) {
 }
 
 func (s columnSet) within(all columnSet) bool { return s&^all == 0 && s&(1<<63) == 0 }
-
-// implies says whether the search arguments guarantee an index's filter. Only
-// literals count: a plan is kept for other parameter values too.
-func (c *compiler) implies(ix *indexDef, args []sarg) bool {
-	if c.parameterized {
-		return false
-	}
-	for _, f := range ix.conjuncts {
-		if !impliedBy(f, args) {
-			return false
-		}
-	}
-	return true
-}
-
-func impliedBy(f filterPart, args []sarg) bool {
-	for _, a := range args {
-		if a.column.column != f.column {
-			continue
-		}
-		switch a.op {
-		case "=":
-			if f.op == "is not null" || (a.value.constant && f.accepts(a.value)) {
-				return true
-			}
-		case "in":
-			all := len(a.values) > 0
-			for _, v := range a.values {
-				all = all && v.constant && f.accepts(v)
-			}
-			if all {
-				return true
-			}
-		case "is null", "is not null":
-			if a.op == f.op {
-				return true
-			}
-		case "<", "<=", ">", ">=":
-			if f.op == "is not null" {
-				return true
-			}
-			if a.op == f.op && f.value != nil && a.value.constant && f.sameValue(a.value) {
-				return true
-			}
-		}
-	}
-	return false
-}
-
-// filterPart is one comparison of a filtered index's WHERE.
-type filterPart struct {
-	column int
-	op     string
-	value  *scalar
-	values []*scalar
-	typ    sqltype.Type
-	test   func(sqltype.Value) bool
-}
-
-// accepts: a row whose column has this value is in the index.
-func (f filterPart) accepts(v *scalar) bool {
-	val, err := v.eval(nil)
-	if err != nil || val.IsNull() {
-		return false
-	}
-	if val, err = sqltype.Convert(val, f.typ, 0); err != nil {
-		return false
-	}
-	return f.test(val)
-}
-
-func (f filterPart) sameValue(v *scalar) bool {
-	a, err1 := v.eval(nil)
-	b, err2 := f.value.eval(nil)
-	if err1 != nil || err2 != nil {
-		return false
-	}
-	a, err1 = sqltype.Convert(a, f.typ, 0)
-	b, err2 = sqltype.Convert(b, f.typ, 0)
-	return err1 == nil && err2 == nil && sqltype.Comparer(f.typ)(a, b) == 0
-}

@@ -20,6 +20,7 @@ type tableHints struct {
 	locked    bool // READCOMMITTEDLOCK
 	dirty     bool // NOLOCK, READUNCOMMITTED
 	hold      bool // HOLDLOCK, SERIALIZABLE, REPEATABLEREAD
+	serial    bool // HOLDLOCK, SERIALIZABLE
 	snapshot  bool
 	tableLock storage.LockMode // S or X by TABLOCK, TABLOCKX
 	noWait    bool
@@ -85,7 +86,9 @@ func (h *tableHints) set(kind string) error {
 		h.locked = true
 	case "NoLock", "ReadUncommitted":
 		h.dirty = true
-	case "HoldLock", "Serializable", "RepeatableRead":
+	case "HoldLock", "Serializable":
+		h.hold, h.serial = true, true
+	case "RepeatableRead":
 		h.hold = true
 	case "Snapshot":
 		h.snapshot = true
@@ -124,7 +127,8 @@ func (h *tableHints) lockRequest(e *env, target bool) (storage.ScanRequest, erro
 	if lock&storage.X != 0 {
 		lock = storage.X
 	}
-	r.TableLock = h.tableLock != 0
+	// there are no key-range locks: the whole table keeps phantoms away
+	r.TableLock = h.tableLock != 0 || h.serial
 	r.Hold = h.hold || iso == storage.RepeatableRead || iso == storage.Serializable
 	switch {
 	case h.tableLock&storage.X != 0:

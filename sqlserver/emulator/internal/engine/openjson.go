@@ -42,6 +42,10 @@ func (c *compiler) openJSON(ref *ast.OpenJsonTableReference, sc *scope) (*joinTr
 			cols = append(cols, outCol{name: item.ColumnDefinition.ColumnIdentifier.Value, typ: col.typ, nullable: true})
 		}
 	}
+	r.flat = len(r.columns) > 1
+	for _, col := range r.columns {
+		r.flat = r.flat && !col.path.strict && len(col.path.steps) == 1 && col.path.steps[0].index < 0
+	}
 	as := alias(ref.Alias)
 	if as == "" {
 		as = "OPENJSON"
@@ -96,6 +100,9 @@ type jsonRows struct {
 	slot       int
 	text, path *scalar
 	columns    []jsonColumn
+	// flat: every column is a member of the element itself, so one pass over
+	// the element finds them all.
+	flat bool
 }
 
 func (r *jsonRows) each(e *env, next func() error) error {
@@ -147,21 +154,53 @@ func (r *jsonRows) each(e *env, next func() error) error {
 // row makes a row of an element by the WITH clause.
 func (r *jsonRows) row(e *env, el jsonValue, next func() error) error {
 	row := make([]sqltype.Value, len(r.columns))
-	for i := range r.columns {
-		v, err := r.columns[i].value(el)
-		if err != nil {
-			return err
+	var err error
+	if r.flat {
+		err = r.members(el, row)
+	} else {
+		for i := 0; i < len(row) && err == nil; i++ {
+			row[i], err = r.columns[i].value(el)
 		}
-		row[i] = v
+	}
+	if err != nil {
+		return err
 	}
 	e.rows[r.slot] = row
 	return next()
 }
 
+// members fills a row in one pass; of a key that comes twice the first counts.
+func (r *jsonRows) members(el jsonValue, row []sqltype.Value) (err error) {
+	if el.kind != jsonObject {
+		return nil
+	}
+	var done columnSet
+	el.each(func(key string, v jsonValue) bool {
+		for i := range r.columns {
+			if i < 63 && done&(1<<i) != 0 || r.columns[i].path.steps[0].key != key {
+				continue
+			}
+			done.add(i)
+			if row[i], err = r.columns[i].convert(v); err != nil {
+				return false
+			}
+		}
+		return true
+	})
+	return err
+}
+
 func (col *jsonColumn) value(el jsonValue) (sqltype.Value, error) {
 	v, found, err := col.path.find(el)
-	if err != nil || !found || v.kind == jsonNull {
+	if err != nil || !found {
 		return sqltype.Value{}, err
+	}
+	return col.convert(v)
+}
+
+func (col *jsonColumn) convert(v jsonValue) (sqltype.Value, error) {
+	if v.kind == jsonNull {
+		return sqltype.Value{}, nil
 	}
 	nested := v.kind == jsonArray || v.kind == jsonObject
 	if nested != col.asJSON {

@@ -224,7 +224,9 @@ func catchableOutside(err error) error {
 
 // mismatch is 266: the module left another @@TRANCOUNT than it found.
 func (x *exec) mismatch(before, after int) error {
-	return raise(266, 16, 2, "Transaction count after EXECUTE indicates a mismatching number of BEGIN and COMMIT statements. Previous count = %d, current count = %d.", before, after)
+	e := raise(266, 16, 2, "Transaction count after EXECUTE indicates a mismatching number of BEGIN and COMMIT statements. Previous count = %d, current count = %d.", before, after)
+	e.effect = sparesTransaction // XACT_ABORT does not act on it
+	return e
 }
 
 // bindArguments fills the parameters, by name or by position.

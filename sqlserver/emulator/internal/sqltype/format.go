@@ -116,7 +116,7 @@ func formatTemporal(v Value, style int) (string, error) {
 	switch style {
 	case 0, 100:
 		if legacy {
-			return t.Format("Jan _2 2006  3:04PM"), nil
+			return t.Format("Jan _2 2006 ") + fmt.Sprintf("%7s", t.Format("3:04PM")), nil
 		}
 		style = 121
 	case 20, 120:
