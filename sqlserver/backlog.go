@@ -20,20 +20,21 @@ WHERE  i.object_id = OBJECT_ID(@table)
 AND    i.name = @claim_index;`
 
 // Per type a count that stops at @cap, and the age of the lowest id: a seek
-// each. A COUNT(*) over a backlog of millions would cost more than it tells.
+// each; COLLATE as in Pending. A COUNT(*) over a backlog of millions would cost more than it tells.
 const backlogTypesSQL = `-- outbox:BacklogTypes
-SELECT c.[key],
+SELECT t.i,
        (SELECT COUNT(*)
         FROM   (SELECT TOP (@cap) e.id
                 FROM   {events} AS e WITH (INDEX({claim_index}), FORCESEEK)
-                WHERE  e.event_type = CAST(c.value AS {event_type_t})
+                WHERE  e.event_type = t.event_type
                 AND    e.status = 0) AS capped) AS pending,
        (SELECT TOP (1) DATEDIFF_BIG(MILLISECOND, e.created_at, SYSUTCDATETIME())
         FROM   {events} AS e WITH (INDEX({claim_index}), FORCESEEK)
-        WHERE  e.event_type = CAST(c.value AS {event_type_t})
+        WHERE  e.event_type = t.event_type
         AND    e.status = 0
         ORDER BY e.id) AS oldest_ms
-FROM   OPENJSON(@types) AS c
+FROM   (SELECT CAST(c.[key] AS INT) AS i, CAST(c.value AS {event_type_t}){event_type_collate} AS event_type
+        FROM   OPENJSON(@types) AS c) AS t
 OPTION (MAXDOP 1);`
 
 // Backlog implements worker.Keeper.

@@ -97,7 +97,7 @@ func (s *Store) checkWritable(ctx context.Context, conn *sql.Conn) error {
 }
 
 const tableIndexesSQL = `-- outbox:TableIndexes
-SELECT i.name, i.is_disabled, ISNULL(i.filter_definition, N'') AS filter, c.name AS column_name
+SELECT i.name, i.is_disabled, ISNULL(i.filter_definition, N'') AS filter_text, c.name AS column_name
 FROM   sys.indexes AS i
 INNER JOIN sys.index_columns AS ic ON ic.object_id = i.object_id AND ic.index_id = i.index_id
 INNER JOIN sys.columns AS c ON c.object_id = ic.object_id AND c.column_id = ic.column_id

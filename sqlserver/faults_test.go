@@ -184,6 +184,21 @@ func TestOneSessionServesManyCalls(t *testing.T) {
 	}
 }
 
+func TestEnqueueCostsOneRoundTrip(t *testing.T) {
+	b, server := onEmulator(t)
+	w := b.writer()
+	for range 3 {
+		if err := b.enqueue(testContext(t), w, event("a"), event("b")); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for name, want := range map[string]int{"Enqueue": 3, "TableColumns": 1, "FitsCollation": 0} {
+		if n := server.StatementCount(name); n != want {
+			t.Errorf("%s was sent %d times, want %d", name, n, want)
+		}
+	}
+}
+
 // A server that does not answer: the call ends with its context.
 func TestAHangingCallEnds(t *testing.T) {
 	b, server := onEmulator(t)

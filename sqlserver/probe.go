@@ -9,13 +9,16 @@ import (
 // One seek a type that stops at its first entry. A plain read: under row
 // versioning it takes no locks, and a row that a claim is just taking counts as
 // pending. The key is the position in the list, so that an answer is the
-// caller's own spelling.
+// caller's own spelling. COLLATE: a column of OPENJSON has the database's
+// collation, and comparing it with a column of another one is error 468
+// (sql-docs, collation-precedence-transact-sql.md).
 const pendingSQL = `-- outbox:Pending
-SELECT c.[key]
-FROM   OPENJSON(@types) AS c
+SELECT t.i
+FROM   (SELECT CAST(c.[key] AS INT) AS i, CAST(c.value AS {event_type_t}){event_type_collate} AS event_type
+        FROM   OPENJSON(@types) AS c) AS t
 WHERE  EXISTS (SELECT 1
                FROM   {events} AS e WITH (INDEX({claim_index}), FORCESEEK)
-               WHERE  e.event_type = CAST(c.value AS {event_type_t})
+               WHERE  e.event_type = t.event_type
                AND    e.status = 0)
 OPTION (MAXDOP 1);`
 

@@ -147,3 +147,26 @@ func TestCheckKeysComparesAsTheColumnDoes(t *testing.T) {
 		})
 	}
 }
+
+// A table that is older than this project may have a collation of its own.
+func TestEventTypeOfAnotherCollation(t *testing.T) {
+	b := newOutbox(t, scripts.Options{})
+	b.recreate("event_type     /*event_type*/ VARCHAR(100)", "event_type VARCHAR(100) COLLATE Latin1_General_100_BIN2")
+	s := b.store()
+	b.add("order", 1)
+	b.add("ORDER", 1)
+	types := []string{"ORDER", "Order", "order"}
+	if got, err := s.Pending(testContext(t), types); err != nil || !slices.Equal(got, []string{"ORDER", "order"}) {
+		t.Errorf("pending %q, %v", got, err)
+	}
+	if got, err := s.DiscoverPending(testContext(t), 5); err != nil || !slices.Equal(got, []string{"ORDER", "order"}) {
+		t.Errorf("found %q, %v", got, err)
+	}
+	got, err := s.Backlog(testContext(t), types)
+	if err != nil || got.Types[0].Pending != 1 || got.Types[1].Pending != 0 || got.Types[2].Pending != 1 {
+		t.Errorf("backlog %+v, %v", got, err)
+	}
+	if c := claim(t, s, "order", 5); !slices.Equal(ids(c), []int64{1}) {
+		t.Errorf("claimed %v", ids(c))
+	}
+}
