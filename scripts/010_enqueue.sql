@@ -16,12 +16,18 @@ SET QUOTED_IDENTIFIER ON;
 SET ANSI_NULLS ON;
 GO
 
--- EXECUTE AS OWNER: a writer needs EXECUTE on this procedure and nothing else.
--- Permission on the sequence, and the right to see it in sys.sequences, do not
--- follow the ownership chain.
+-- A writer needs two rights, and none on the table:
+--
+--   GRANT EXECUTE ON dbo.outbox_event_enqueue TO <writer>;
+--   GRANT UPDATE ON OBJECT::dbo.outbox_event_seq TO <writer>;
+--
+-- The second is asked for by sp_sequence_get_range, and makes the sequence
+-- visible in sys.sequences; neither follows the ownership chain. (Where the id
+-- is an IDENTITY column: VIEW DEFINITION on the table instead, to see that it
+-- is.) EXECUTE AS OWNER would save the grant and break in an imported database
+-- whose dbo has no login: error 15517.
 CREATE OR ALTER PROCEDURE [dbo].[outbox_event_enqueue]
     @events NVARCHAR(MAX)
-WITH EXECUTE AS OWNER
 AS
 BEGIN
     SET NOCOUNT ON;
@@ -111,7 +117,7 @@ BEGIN
     WHERE  s.object_id = OBJECT_ID(N'[dbo].[outbox_event_seq]');
 
     IF @increment IS NULL OR @increment < 1
-        THROW 50000, N'outbox: the sequence [dbo].[outbox_event_seq] is missing, not visible or does not ascend', 1;
+        THROW 50000, N'outbox: the sequence [dbo].[outbox_event_seq] is missing, does not ascend, or this login has no UPDATE right on it', 1;
 
     SET @blocks = (@count + @increment - 1) / @increment;
     EXEC sys.sp_sequence_get_range
