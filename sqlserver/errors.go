@@ -55,8 +55,8 @@ type Error struct {
 	// Number is the server's error number; 0 where none came from it.
 	Number int32
 	Class  Class
-	// RetryAfter is how long the service asks to wait; 0 where it says nothing.
-	RetryAfter time.Duration
+	// Wait is how long the service asks to wait; 0 where it says nothing.
+	Wait time.Duration
 	// Advice is what a person can do about it; may be empty.
 	Advice string
 
@@ -84,6 +84,10 @@ func (e *Error) Error() string {
 	return b.String()
 }
 
+// RetryAfter is Wait, for loops that ask an error how long to pause and know
+// nothing of this package.
+func (e *Error) RetryAfter() time.Duration { return e.Wait }
+
 // Unwrap lets errors.Is and errors.As see the driver's error and the class.
 func (e *Error) Unwrap() []error {
 	if e.Class == Permanent {
@@ -94,9 +98,9 @@ func (e *Error) Unwrap() []error {
 
 // known is one row of the table of error numbers.
 type known struct {
-	class      Class
-	retryAfter time.Duration
-	advice     string
+	class  Class
+	wait   time.Duration
+	advice string
 }
 
 // knownErrors sorts the server's error numbers. Sources: sql-docs
@@ -111,28 +115,28 @@ var knownErrors = map[int32]known{
 	// The service moves, throttles or scales.
 	40197: {class: Transient, advice: "the service is failing over or being upgraded"},
 	40143: {class: Transient}, 40166: {class: Transient}, 40020: {class: Transient}, 40540: {class: Transient},
-	40501: {class: Transient, retryAfter: 10 * time.Second, advice: "the service is busy and asks to wait 10 seconds"},
-	40613: {class: Transient, retryAfter: 5 * time.Second, advice: "the database is not available; a paused serverless one needs about a minute to wake"},
-	42108: {class: Transient, retryAfter: 5 * time.Second, advice: "the SQL pool is paused"},
-	42109: {class: Transient, retryAfter: 5 * time.Second, advice: "the SQL pool is warming up"},
-	49918: {class: Transient, retryAfter: 10 * time.Second}, 49919: {class: Transient, retryAfter: 10 * time.Second}, 49920: {class: Transient, retryAfter: 10 * time.Second},
-	10928: {class: Transient, retryAfter: 10 * time.Second, advice: "a resource limit of the database is reached: workers or sessions"},
-	10929: {class: Transient, retryAfter: 10 * time.Second, advice: "the server is too busy for this database's guaranteed minimum"},
-	10936: {class: Transient, retryAfter: 10 * time.Second, advice: "the elastic pool's request limit is reached"},
+	40501: {class: Transient, wait: 10 * time.Second, advice: "the service is busy and asks to wait 10 seconds"},
+	40613: {class: Transient, wait: 5 * time.Second, advice: "the database is not available; a paused serverless one needs about a minute to wake"},
+	42108: {class: Transient, wait: 5 * time.Second, advice: "the SQL pool is paused"},
+	42109: {class: Transient, wait: 5 * time.Second, advice: "the SQL pool is warming up"},
+	49918: {class: Transient, wait: 10 * time.Second}, 49919: {class: Transient, wait: 10 * time.Second}, 49920: {class: Transient, wait: 10 * time.Second},
+	10928: {class: Transient, wait: 10 * time.Second, advice: "a resource limit of the database is reached: workers or sessions"},
+	10929: {class: Transient, wait: 10 * time.Second, advice: "the server is too busy for this database's guaranteed minimum"},
+	10936: {class: Transient, wait: 10 * time.Second, advice: "the elastic pool's request limit is reached"},
 	4221:  {class: Transient, advice: "login to a secondary waits for row versions"},
 	926:   {class: Transient, advice: "the database is being recovered"},
 	615:   {class: Transient}, 64: {class: Transient}, 233: {class: Transient}, 20: {class: Transient},
 	10053: {class: Transient}, 10054: {class: Transient}, 10060: {class: Transient},
 	// A geo-failover or a scaling operation refuses a login for a while too
 	// (troubleshoot-common-errors-issues.md), so it is no proof of a wrong name.
-	4060: {class: Transient, retryAfter: 10 * time.Second, advice: "the database cannot be opened: its name, the login's right to it, or a failover that is under way"},
+	4060: {class: Transient, wait: 10 * time.Second, advice: "the database cannot be opened: its name, the login's right to it, or a failover that is under way"},
 	// The disk or the log is full: someone has to act, yet it mends while we wait.
-	1105: {class: Transient, retryAfter: 30 * time.Second, advice: "the filegroup is full"},
-	9002: {class: Transient, retryAfter: 30 * time.Second, advice: "the transaction log is full"},
+	1105: {class: Transient, wait: 30 * time.Second, advice: "the filegroup is full"},
+	9002: {class: Transient, wait: 30 * time.Second, advice: "the transaction log is full"},
 	// resource-limits-logical-server.md: the database reached its size quota.
-	40544: {class: Transient, retryAfter: 30 * time.Second, advice: "the database has reached its size limit"},
-	701:   {class: Transient, retryAfter: 10 * time.Second, advice: "the database is short of memory"},
-	802:   {class: Transient, retryAfter: 10 * time.Second, advice: "the database is short of memory"},
+	40544: {class: Transient, wait: 30 * time.Second, advice: "the database has reached its size limit"},
+	701:   {class: Transient, wait: 10 * time.Second, advice: "the database is short of memory"},
+	802:   {class: Transient, wait: 10 * time.Second, advice: "the database is short of memory"},
 
 	// The wrong replica, or a token that is too old.
 	3906:  {class: Reconnect, advice: "the database is read-only here: a secondary, or the primary before a failover"},
@@ -200,7 +204,7 @@ func Classify(op string, err error) error {
 func (e *Error) classify(server mssql.Error) {
 	for _, m := range append(server.All[:len(server.All):len(server.All)], server) {
 		if k, ok := knownErrors[m.Number]; ok {
-			e.Number, e.Class, e.RetryAfter, e.Advice, e.cause = m.Number, k.class, k.retryAfter, k.advice, m.Message
+			e.Number, e.Class, e.Wait, e.Advice, e.cause = m.Number, k.class, k.wait, k.advice, m.Message
 			return
 		}
 	}
@@ -210,16 +214,6 @@ func (e *Error) classify(server mssql.Error) {
 func contended(err error) bool {
 	var e *Error
 	return errors.As(err, &e) && e.Class == Contention
-}
-
-// RetryAfter is how long err asks to wait before the next attempt; 0 where it
-// does not say.
-func RetryAfter(err error) time.Duration {
-	var e *Error
-	if errors.As(err, &e) {
-		return e.RetryAfter
-	}
-	return 0
 }
 
 // ClassOf is the class of an error that this package returned.

@@ -50,7 +50,7 @@ func TestClassify(t *testing.T) {
 		if !errors.As(err, &e) {
 			t.Fatalf("%s: %T", name, err)
 		}
-		if e.Class != c.class || e.Number != c.number || e.RetryAfter != c.after || sqlserver.RetryAfter(err) != c.after ||
+		if e.Class != c.class || e.Number != c.number || e.RetryAfter() != c.after ||
 			errors.Is(err, worker.ErrPermanent) != c.permanent || !errors.Is(err, c.err) && !errors.As(err, new(mssql.Error)) {
 			t.Errorf("%s: %+v", name, e)
 		}
