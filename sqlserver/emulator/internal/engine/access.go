@@ -242,9 +242,17 @@ func (a *access) fixes(column int) bool {
 	return false
 }
 
-// covers: the index has every column that the statement uses of the source.
+// covers: the index has every column that the statement uses of the source. A
+// column that its filter fixes is not looked at again.
 func (ix *indexDef) covers(t *tableDef, src *source) bool {
-	return src.used.within(ix.columns(t))
+	has := ix.columns(t)
+	fixed := has
+	for _, f := range ix.conjuncts {
+		if f.op == "=" {
+			fixed.add(f.column)
+		}
+	}
+	return src.used.within(has) && src.fixed.within(fixed)
 }
 
 // columns are the columns that an index entry holds: its key, its INCLUDE

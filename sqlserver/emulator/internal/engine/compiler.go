@@ -51,8 +51,9 @@ type source struct {
 	// columnOf maps cols to the slot of another source where they are that
 	// source's columns unchanged (an updatable CTE or derived table).
 	columnOf []columnRef
-	// used are the columns that the statement reads.
-	used columnSet
+	// used are the columns that the statement reads; fixed are those that it only
+	// compares with a literal, which an index filtered by it need not hold.
+	used, fixed columnSet
 }
 
 type outCol struct {

@@ -7,7 +7,11 @@
 // everything else with error 50999 (NotModelled). What it cannot show: costs
 // and plans of the real optimizer, parallelism, page locks, ONLINE and
 // RESUMABLE operations (accepted, done at once), permissions (every login is
-// db_owner).
+// db_owner). Other than in SQL Server, names that DDL adds or drops are seen
+// by other sessions before its transaction ends, and HOLDLOCK locks the table.
+// Text outside Latin 1 sorts by code point, and ANSI_NULLS and
+// CONCAT_NULL_YIELDS_NULL OFF change what they forbid (1934), not how
+// expressions are computed.
 package engine
 
 import (
@@ -47,6 +51,9 @@ type Engine struct {
 
 	sessionsMu sync.Mutex
 	sessions   map[*session]struct{}
+
+	// spids maps storage's session ids to the sessions', which outlive a reset.
+	spids sync.Map
 
 	lastTransaction atomic.Uint64
 	started         time.Time

@@ -181,9 +181,19 @@ func (c *compiler) conjuncts(x ast.BooleanExpression, sc *scope) ([]*predicate, 
 			return append(a, b...), err
 		}
 	}
+	before := make([]columnSet, len(c.slots))
+	for i, src := range c.slots {
+		before[i] = src.used
+	}
 	p, err := c.condition(x, sc)
 	if err != nil {
 		return nil, err
+	}
+	if len(p.sargs) == 1 && p.sargs[0].op == "=" && p.sargs[0].value.constant {
+		at := p.sargs[0].column
+		src := c.slots[at.slot]
+		src.used = before[at.slot]
+		src.fixed.add(at.column)
 	}
 	return []*predicate{p}, nil
 }

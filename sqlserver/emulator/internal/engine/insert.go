@@ -3,7 +3,6 @@ package engine
 import (
 	"errors"
 	"slices"
-	"strings"
 
 	"github.com/sqlc-dev/teesql/ast"
 
@@ -285,27 +284,6 @@ func (n *insertion) run(x *exec) (signal, error) {
 	}
 }
 
-// errStalePlan: the table was altered between planning and locking it.
-var errStalePlan = errors.New("the plan is older than the table")
-
-// claim locks the target's structure and makes sure that it is still the one
-// that the plan was made for.
-func (t *target) claim(e *env, mode storage.LockMode) error {
-	if t.variable >= 0 {
-		return nil
-	}
-	if err := e.tx.LockTable(e.x.ctx, t.def.store, mode); err != nil {
-		return err
-	}
-	if t.def.temp {
-		return nil
-	}
-	if now, ok := e.x.s.engine.catalog.find(nameOf(t.def.schema, t.def.name)).(*tableDef); ok && now != t.def {
-		return errStalePlan
-	}
-	return nil
-}
-
 func (n *insertion) insert(x *exec) error {
 	p, e, err := n.unit.get(x)
 	if err != nil {
@@ -318,8 +296,8 @@ func (n *insertion) insert(x *exec) error {
 	err = x.inTransaction(p.target.variable < 0, func(sc *statementScope) error {
 		e.tx = sc.tx
 		mode := storage.IX
-		if p.hints.tableLock&storage.X != 0 {
-			mode = storage.X
+		if p.hints.tableLock != 0 {
+			mode = storage.X // TABLOCK too, in an INSERT
 		}
 		if err := p.target.claim(e, mode); err != nil {
 			return err
@@ -386,41 +364,4 @@ func (p *insertPlan) insertRow(e *env, values []sqltype.Value, res *results) err
 		return err
 	}
 	return res.add(e, row, nil)
-}
-
-// identity fills the IDENTITY column, or lets an explicit value in where
-// IDENTITY_INSERT is on.
-func (p *insertPlan) identity(e *env, row []sqltype.Value) error {
-	def, s := p.target.def, e.x.s
-	id := def.identity
-	on := strings.EqualFold(s.identityInsert, def.qualified())
-	switch {
-	case p.explicitIdentity && !on:
-		return raise(544, 16, 1, "Cannot insert explicit value for identity column in table '%s' when IDENTITY_INSERT is set to OFF.", def.name)
-	case !p.explicitIdentity && on:
-		return raise(545, 16, 1, "Explicit value must be specified for identity column in table '%s' either when IDENTITY_INSERT is set to ON or when a replication user is inserting into a NOT FOR REPLICATION identity column.", def.name)
-	}
-	n := row[id.column].N
-	if p.explicitIdentity {
-		id.raiseTo(n)
-	} else {
-		n = id.take()
-	}
-	v, err := sqltype.Convert(bigValue(n), def.columns[id.column].typ, 0)
-	if err != nil {
-		return raise(8115, 16, 1, "Arithmetic overflow error converting IDENTITY to data type %s.", def.columns[id.column].typ.Name())
-	}
-	row[id.column] = v
-	s.scopeIdentity, err = sqltype.Convert(v, sqltype.Type{Kind: sqltype.Decimal, Precision: 38}, 0)
-	s.globalIdentity = s.scopeIdentity
-	return err
-}
-
-// raiseTo keeps the counter above an explicit value.
-func (i *identity) raiseTo(n int64) {
-	i.mu.Lock()
-	defer i.mu.Unlock()
-	if (i.increment > 0 && n >= i.next) || (i.increment < 0 && n <= i.next) {
-		i.next, i.used = n+i.increment, true
-	}
 }

@@ -69,6 +69,27 @@ func (t *target) writable(x *exec, statement string) error {
 	return nil
 }
 
+// errStalePlan: the table was altered between planning and locking it.
+var errStalePlan = errors.New("the plan is older than the table")
+
+// claim locks the target's structure and makes sure that it is still the one
+// that the plan was made for.
+func (t *target) claim(e *env, mode storage.LockMode) error {
+	if t.variable >= 0 {
+		return nil
+	}
+	if err := e.tx.LockTable(e.x.ctx, t.def.store, mode); err != nil {
+		return err
+	}
+	if t.def.temp {
+		return nil
+	}
+	if now, ok := e.x.s.engine.catalog.find(nameOf(t.def.schema, t.def.name)).(*tableDef); ok && now != t.def {
+		return errStalePlan
+	}
+	return nil
+}
+
 // store brings a value to a column's type, with the column's name in the error
 // when it does not fit.
 func (t *target) store(col int, v sqltype.Value) (sqltype.Value, error) {

@@ -162,6 +162,7 @@ func (s *session) Reset(ctx context.Context) {
 	}
 	s.store.Close()
 	s.store = s.engine.db.NewSession()
+	s.engine.spids.Store(s.store.ID(), s.spid())
 	s.temp.drop()
 	s.temp = newTempTables()
 	s.set = newSettings(s.login.ODBC)

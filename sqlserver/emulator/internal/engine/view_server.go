@@ -53,7 +53,7 @@ func sessionRows(s *session) [][]sqltype.Value {
 		if o == s {
 			set, trans, status = s.set, s.tranCount(), "running"
 		}
-		rows = append(rows, catalogRow(sessionCols, o.id+50, o.opened, o.login.Host, o.login.App, o.login.User, o.login.User, status, true,
+		rows = append(rows, catalogRow(sessionCols, o.spid(), o.opened, o.login.Host, o.login.App, o.login.User, o.login.User, status, true,
 			isolationNumbers[set.isolation], trans, -1, 0, 0, set.quotedIdentifier, set.ansiNulls, set.arithAbort, databaseID, "embedded"))
 	})
 	return rows
@@ -83,8 +83,16 @@ func lockRows(s *session) [][]sqltype.Value {
 		if l.SessionScope {
 			owner = "SESSION"
 		}
-		return catalogRow(lockCols, string(l.Resource), databaseID, l.App, entity, l.Mode.String(), "LOCK", string(l.Status), l.SessionID+50, owner)
+		return catalogRow(lockCols, string(l.Resource), databaseID, l.App, entity, l.Mode.String(), "LOCK", string(l.Status), s.engine.spidOf(l.SessionID), owner)
 	})
+}
+
+// spidOf is the session that a storage session belongs to.
+func (e *Engine) spidOf(storageID int64) int64 {
+	if spid, ok := e.spids.Load(storageID); ok {
+		return spid.(int64)
+	}
+	return storageID + 50
 }
 
 // entity is an index's hobt_id, as sys.partitions shows it.
