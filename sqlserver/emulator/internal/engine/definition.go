@@ -14,7 +14,10 @@ func (f ddl) run(x *exec) (signal, error) {
 	if x.s.engine.database.readOnly.Load() {
 		return goOn, raise(3906, 16, 1, "Failed to update database \"%s\" because the database is read-only.", x.s.engine.config.Database)
 	}
-	if err := x.inTransaction(true, func(sc *statementScope) error { return f(x, sc) }); err != nil {
+	if err := x.inTransaction(true, func(sc *statementScope) (err error) {
+		defer incomplete(&err)
+		return f(x, sc)
+	}); err != nil {
 		return goOn, err
 	}
 	x.quiet(0)

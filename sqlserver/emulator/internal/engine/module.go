@@ -139,13 +139,19 @@ func (e *Engine) newModule(text, params string, quotedIdentifier bool) (*module,
 	if b.mod.params, err = b.parameters(params); err != nil {
 		return nil, err
 	}
-	list, err := parse(text, quotedIdentifier)
-	if err != nil {
-		return nil, err
-	}
-	if b.mod.body, err = b.list(list); err != nil {
+	if err := b.build(text, quotedIdentifier); err != nil {
 		return nil, err
 	}
 	e.plans.put(k, b.mod)
 	return b.mod, nil
+}
+
+func (b *builder) build(text string, quotedIdentifier bool) (err error) {
+	list, err := parse(text, quotedIdentifier)
+	if err != nil {
+		return err
+	}
+	defer incomplete(&err)
+	b.mod.body, err = b.list(list)
+	return err
 }

@@ -2,6 +2,7 @@ package engine
 
 import (
 	"context"
+	"runtime"
 	"strings"
 	"unicode/utf16"
 
@@ -20,9 +21,9 @@ func parse(text string, quotedIdentifier bool) ([]ast.Statement, error) {
 	if g.doubleQuoted && !quotedIdentifier {
 		return nil, notModelled("strings in double quotes (QUOTED_IDENTIFIER is OFF)")
 	}
-	script, err := parser.Parse(context.Background(), strings.NewReader(text))
+	script, err := parseText(text)
 	if err != nil {
-		return nil, errSyntax(nearOf(err))
+		return nil, err
 	}
 	switch len(script.Batches) {
 	case 0:
@@ -36,6 +37,31 @@ func parse(text string, quotedIdentifier bool) ([]ast.Statement, error) {
 		return nil, err
 	}
 	return list, nil
+}
+
+// parseText calls the parser, which panics over some texts that are not T-SQL.
+func parseText(text string) (script *ast.Script, err error) {
+	defer incomplete(&err)
+	if script, err = parser.Parse(context.Background(), strings.NewReader(text)); err != nil {
+		return nil, errSyntax(nearOf(err))
+	}
+	return script, nil
+}
+
+// incomplete is deferred where a tree is read. Of a statement that breaks off the
+// parser makes a tree with holes instead of an error, and meeting one is a nil
+// dereference: that is a syntax error. The cause stays in the message, in case
+// it is a mistake of the engine's own.
+func incomplete(err *error) {
+	p := recover()
+	if p == nil {
+		return
+	}
+	cause, ok := p.(runtime.Error)
+	if !ok {
+		panic(p)
+	}
+	*err = raiseBatch(102, 15, 1, "Incorrect syntax: the statement is not complete (%v).", cause)
 }
 
 // nearOf picks the token that the parser names.

@@ -1,11 +1,9 @@
 package engine
 
 import (
-	"context"
 	"strings"
 
 	"github.com/sqlc-dev/teesql/ast"
-	"github.com/sqlc-dev/teesql/parser"
 
 	"azsqloutbox/sqlserver/emulator/internal/sqltype"
 )
@@ -108,7 +106,7 @@ func (b *builder) parameters(text string) ([]procParam, error) {
 	if e := g.check(); e != nil {
 		return nil, e
 	}
-	script, err := parser.Parse(context.Background(), strings.NewReader("CREATE PROCEDURE p "+text+" AS RETURN"))
+	script, err := parseText("CREATE PROCEDURE p " + text + " AS RETURN")
 	if err != nil || len(script.Batches) != 1 || len(script.Batches[0].Statements) != 1 {
 		return nil, errSyntax(text)
 	}

@@ -44,7 +44,7 @@ func (u *unit[T]) get(x *exec) (T, *env, error) {
 	c := &compiler{
 		engine: x.s.engine, session: x.s, vars: u.vars, filterable: filterable,
 	}
-	plan, err := u.build(c)
+	plan, err := u.compile(c)
 	if err != nil {
 		if se, ok := err.(*sqlError); ok {
 			se.compile = true
@@ -59,6 +59,11 @@ func (u *unit[T]) get(x *exec) (T, *env, error) {
 		u.plan.Store(p)
 	}
 	return plan, x.newEnv(p.slots), nil
+}
+
+func (u *unit[T]) compile(c *compiler) (plan T, err error) {
+	defer incomplete(&err)
+	return u.build(c)
 }
 
 // bind compiles ahead. Names of objects may come into being while the batch
