@@ -12,7 +12,8 @@ import (
 	"azsqloutbox/sqlserver/emulator/internal/tds"
 )
 
-func exec500(ctx context.Context, b *testing.B, s tds.Session, text, params string, args ...tds.Param) *recorder {
+// execute runs a text by sp_executesql.
+func execute(ctx context.Context, b *testing.B, s tds.Session, text, params string, args ...tds.Param) *recorder {
 	all := append([]tds.Param{
 		{Type: nvarcharType(sqltype.Max), Value: nvarcharValue(text)},
 		{Type: nvarcharType(sqltype.Max), Value: nvarcharValue(params)},
@@ -38,7 +39,7 @@ func fillOutbox(b *testing.B, s tds.Session, from, n int) {
 			fmt.Fprintf(&ids, `{"i":%d,"p":"%s"}`, at+i, strings.Repeat("x", 200))
 		}
 		ids.WriteByte(']')
-		exec500(context.Background(), b, s,
+		execute(context.Background(), b, s,
 			`INSERT INTO e (id, event_type, payload) SELECT j.i, 'a', j.p FROM OPENJSON(@j) WITH (i BIGINT, p NVARCHAR(2000)) AS j`, `@j NVARCHAR(MAX)`,
 			tds.Param{Name: "@j", Type: nvarcharType(sqltype.Max), Value: nvarcharValue(ids.String())})
 	}
@@ -62,7 +63,7 @@ func BenchmarkClaim(b *testing.B) {
 		run(b, s, "SET ARITHABORT ON; SET XACT_ABORT ON; SET LOCK_TIMEOUT 5000")
 		for pb.Next() {
 			_ = s.Begin(ctx, 2, "", w)
-			r := exec500(ctx, b, s, `SELECT TOP (@n) id, payload, created_at, retry_count FROM e WITH (INDEX(IX_claim), UPDLOCK, ROWLOCK, READPAST, READCOMMITTEDLOCK)
+			r := execute(ctx, b, s, `SELECT TOP (@n) id, payload, created_at, retry_count FROM e WITH (INDEX(IX_claim), UPDLOCK, ROWLOCK, READPAST, READCOMMITTEDLOCK)
 				WHERE event_type = CAST(@type AS VARCHAR(100)) AND status = 0 ORDER BY id`, `@n INT, @type VARCHAR(MAX)`,
 				tds.Param{Name: "@n", Type: intType, Value: intValue(500)}, tds.Param{Name: "@type", Type: varcharType(sqltype.Max), Value: varcharValue("a")})
 			var ids []string
@@ -74,7 +75,7 @@ func BenchmarkClaim(b *testing.B) {
 			if len(ids) != 500 {
 				b.Errorf("%d rows", len(ids))
 			}
-			exec500(ctx, b, s, `DECLARE @now DATETIME2(3) = SYSUTCDATETIME();
+			execute(ctx, b, s, `DECLARE @now DATETIME2(3) = SYSUTCDATETIME();
 				UPDATE x SET status = 1, processed_at = @now FROM OPENJSON(@ids) WITH (id BIGINT '$') AS c INNER LOOP JOIN e AS x WITH (FORCESEEK, ROWLOCK) ON x.id = c.id WHERE x.status = 0 OPTION (MAXDOP 1);
 				INSERT INTO r (claim_id, event_ids) VALUES (@claim, @ids)`, `@ids NVARCHAR(MAX), @claim BIGINT`,
 				tds.Param{Name: "@ids", Type: nvarcharType(sqltype.Max), Value: nvarcharValue("[" + strings.Join(ids, ",") + "]")},
@@ -100,7 +101,7 @@ func BenchmarkInsert(b *testing.B) {
 	ctx := context.Background()
 	b.ResetTimer()
 	for i := range b.N {
-		exec500(ctx, b, s, text.String(), "@first BIGINT, @p NVARCHAR(2000)",
+		execute(ctx, b, s, text.String(), "@first BIGINT, @p NVARCHAR(2000)",
 			tds.Param{Name: "@first", Type: bigType, Value: bigValue(int64(i) * 500)},
 			tds.Param{Name: "@p", Type: nvarcharType(2000), Value: nvarcharValue(strings.Repeat("x", 200))})
 	}

@@ -154,8 +154,8 @@ func (t *tableDef) withOwnIndexes() *tableDef {
 	return t
 }
 
-// databaseSwitches are the ON/OFF options of ALTER DATABASE … SET that have a
-// meaning here; those that are accepted without one are in ignored.
+// ignoredDatabaseOptions are accepted by ALTER DATABASE … SET and mean nothing
+// here.
 var ignoredDatabaseOptions = map[string]bool{
 	"AllowSnapshotIsolation": true, "AutoUpdateStatistics": true, "AutoUpdateStatisticsAsync": true,
 	"AutoShrink": true, "AutoClose": true, "TornPageDetection": true, "QueryStore": true, "AutoCreateStatistics": true,

@@ -123,7 +123,7 @@ func must(t testing.TB, s tds.Session, text string) *recorder {
 	return r
 }
 
-// step is a batch and what must come back of it.
+// batch is a text and what must come back of it.
 type batch struct{ sql, want string }
 
 // play runs batches on one session of a new engine.

@@ -76,7 +76,7 @@ func transactionID(*compiler, []*scalar) (*scalar, error) {
 	}}, nil
 }
 
-// objectKinds are the type codes of OBJECT_ID's second argument.
+// objectID is OBJECT_ID; its second argument is a type code of sys.objects.
 func objectID(e *env, v []sqltype.Value) (sqltype.Value, error) {
 	want := ""
 	if len(v) > 1 {

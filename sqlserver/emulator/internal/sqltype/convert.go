@@ -167,21 +167,15 @@ func toText(v Value, to Type, style int) (Value, error) {
 	return Value{Kind: to.Kind, S: s}, nil
 }
 
-// tooShortForNumber: integers become '*' in char and varchar and are 8115
-// elsewhere (sql-docs, "CAST and CONVERT", truncating results).
+// tooShortForNumber: SQL Server writes a '*' for an int that does not fit a
+// varchar (sql-docs, "CAST and CONVERT", truncating results). Nobody wants that;
+// the emulator says 8115, as SQL Server does for the other numbers.
 func tooShortForNumber(v Value, to Type) error {
 	if v.Kind == UniqueIdentifier {
 		return &Error{8170, "Insufficient result space to convert uniqueidentifier value to char."}
 	}
-	if v.Kind.IsInteger() && v.Kind != BigInt && !to.Kind.IsUnicode() {
-		return errStar
-	}
 	return errOverflowFrom(v.Kind, to)
 }
-
-// errStar never leaves the package's callers unseen: the emulator refuses the
-// silent '*' that SQL Server writes, which nobody wants.
-var errStar = &Error{8115, "Arithmetic overflow error converting int to data type varchar."}
 
 func toDecimal(v Value, to Type) (Value, error) {
 	if v.Kind == Decimal && to.Kind == Decimal && !v.Big && v.Scale == to.Scale && to.Precision >= maxInlineDigits {
