@@ -103,10 +103,10 @@ type known struct {
 	advice string
 }
 
-// knownErrors sorts the server's error numbers. Sources: sql-docs
-// database-engine-events-and-errors.md for the engine's, azure-sql
-// troubleshoot-common-errors-issues.md for those of Azure SQL Database, and the
-// pages of the features named beside the rest.
+// knownErrors sorts the server's error numbers. The transient ones are those of
+// Microsoft.Data.SqlClient's SqlConfigurableRetryFactory.BaselineTransientErrors
+// and of Azure SQL's page of common connection errors; what the numbers mean is
+// told by sql-docs, database-engine-events-and-errors.md.
 var knownErrors = map[int32]known{
 	// Contention. sql-server-transaction-locking-and-row-versioning-guide.md.
 	1205: {class: Contention},
@@ -127,8 +127,8 @@ var knownErrors = map[int32]known{
 	926:   {class: Transient, advice: "the database is being recovered"},
 	615:   {class: Transient}, 64: {class: Transient}, 233: {class: Transient}, 20: {class: Transient},
 	10053: {class: Transient}, 10054: {class: Transient}, 10060: {class: Transient},
-	// A geo-failover or a scaling operation refuses a login for a while too
-	// (troubleshoot-common-errors-issues.md), so it is no proof of a wrong name.
+	// A moving database refuses logins for a while too, so it is no proof of a
+	// wrong name: SqlClient has it among its transient errors.
 	4060: {class: Transient, wait: 10 * time.Second, advice: "the database cannot be opened: its name, the login's right to it, or a failover that is under way"},
 	// The disk or the log is full: someone has to act, yet it mends while we wait.
 	1105: {class: Transient, wait: 30 * time.Second, advice: "the filegroup is full"},
