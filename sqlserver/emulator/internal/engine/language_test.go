@@ -136,7 +136,7 @@ func TestQueries(t *testing.T) {
 		{`SELECT id, ROW_NUMBER() OVER (PARTITION BY g ORDER BY id DESC) FROM a ORDER BY id`, "1|2\n2|1\n3|1\n4|1"},
 		{`SELECT STRING_AGG(t, ',') WITHIN GROUP (ORDER BY t DESC) FROM b`, "r,q,p"},
 		{`SELECT value FROM STRING_SPLIT('a,b', ',')`, "a\nb"},
-		{`SELECT [key], value, [type] FROM OPENJSON(N'["a", 1, null, {"x":[]}]')`, "0|a|1\n1|1|2\n2|NULL|0\n3|{\"x\":[]}|5"},
+		{`SELECT [key], value, type FROM OPENJSON(N'["a", 1, null, {"x":[]}]')`, "0|a|1\n1|1|2\n2|NULL|0\n3|{\"x\":[]}|5"},
 		{`SELECT id, n, j FROM OPENJSON(N'[{"id":1,"s":{"n":"q"},"j":{"a":1}},{"id":2}]') WITH (id BIGINT, n NVARCHAR(10) '$.s.n', j NVARCHAR(MAX) AS JSON)`, "1|q|{\"a\":1}\n2|NULL|NULL"},
 		{`SELECT id FROM OPENJSON(N'{"list":[5,6]}', '$.list') WITH (id INT '$')`, "5\n6"},
 		{`SELECT g + 'z' FROM a GROUP BY g + 'z' ORDER BY 1`, "NULL\nxz\nyz"},

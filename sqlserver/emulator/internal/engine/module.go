@@ -74,6 +74,8 @@ func (v visible) table(name string) (int, *tableVariable, bool) {
 type builder struct {
 	engine *Engine
 	mod    *module
+	// parsed is the text that the positions in the tree are in.
+	parsed string
 	loops  int
 	// inProcedure allows RETURN with a value.
 	inProcedure bool
@@ -147,10 +149,11 @@ func (e *Engine) newModule(text, params string, quotedIdentifier bool) (*module,
 }
 
 func (b *builder) build(text string, quotedIdentifier bool) (err error) {
-	list, err := parse(text, quotedIdentifier)
+	list, parsed, err := parse(text, quotedIdentifier)
 	if err != nil {
 		return err
 	}
+	b.parsed = parsed
 	defer incomplete(&err)
 	b.mod.body, err = b.list(list)
 	return err

@@ -12,40 +12,44 @@ import (
 
 // parse turns a batch into its statements. teesql is lenient: what it lets
 // through although SQL Server would not is refused here and where the tree is
-// read.
-func parse(text string, quotedIdentifier bool) ([]ast.Statement, error) {
+// read. parsed is the text that the tree's positions are in.
+func parse(text string, quotedIdentifier bool) (list []ast.Statement, parsed string, err error) {
 	g := guard{text: text}
 	if e := g.check(); e != nil {
-		return nil, e
+		return nil, "", e
 	}
 	if g.doubleQuoted && !quotedIdentifier {
-		return nil, notModelled("strings in double quotes (QUOTED_IDENTIFIER is OFF)")
+		return nil, "", notModelled("strings in double quotes (QUOTED_IDENTIFIER is OFF)")
 	}
-	script, err := parseText(text)
-	if err != nil {
-		return nil, err
+	script, near, err := parseText(text)
+	for err != nil {
+		quoted, changed := quoteSoftWord(text, near)
+		if !changed {
+			return nil, "", err
+		}
+		text = quoted
+		script, near, err = parseText(text)
 	}
 	switch len(script.Batches) {
 	case 0:
-		return nil, nil
+		return nil, text, nil
 	case 1:
 	default:
-		return nil, errSyntax("GO")
+		return nil, "", errSyntax("GO")
 	}
-	list := script.Batches[0].Statements
-	if err := refuseImplicitExec(text, list); err != nil {
-		return nil, err
-	}
-	return list, nil
+	list = script.Batches[0].Statements
+	return list, text, refuseImplicitExec(text, list)
 }
 
 // parseText calls the parser, which panics over some texts that are not T-SQL.
-func parseText(text string) (script *ast.Script, err error) {
+// near is the token that it did not expect.
+func parseText(text string) (script *ast.Script, near string, err error) {
 	defer incomplete(&err)
 	if script, err = parser.Parse(context.Background(), strings.NewReader(text)); err != nil {
-		return nil, errSyntax(nearOf(err))
+		near = nearOf(err)
+		return nil, near, errSyntax(near)
 	}
-	return script, nil
+	return script, "", nil
 }
 
 // incomplete is deferred where a tree is read. Of a statement that breaks off the

@@ -52,7 +52,7 @@ func (b *builder) createProcedure(st *procedureSyntax, text string, line int32) 
 	if st.reference.Number != nil {
 		return nil, notModelled("numbered procedures")
 	}
-	inner := &builder{engine: b.engine, mod: &module{text: text, vars: new(variables)}, inProcedure: true}
+	inner := &builder{engine: b.engine, parsed: b.parsed, mod: &module{text: text, vars: new(variables)}, inProcedure: true}
 	p := &procedure{mod: inner.mod, text: text}
 	p.name = st.reference.Name.BaseIdentifier.Value
 	for _, d := range st.params {
@@ -106,7 +106,7 @@ func (b *builder) parameters(text string) ([]procParam, error) {
 	if e := g.check(); e != nil {
 		return nil, e
 	}
-	script, err := parseText("CREATE PROCEDURE p " + text + " AS RETURN")
+	script, _, err := parseText("CREATE PROCEDURE p " + text + " AS RETURN")
 	if err != nil || len(script.Batches) != 1 || len(script.Batches[0].Statements) != 1 {
 		return nil, errSyntax(text)
 	}

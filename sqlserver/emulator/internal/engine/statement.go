@@ -158,7 +158,7 @@ func (b *builder) source(ref *ast.SqlDataTypeReference) string {
 	if ref == nil || ref.Name != nil || ref.FragmentLength == 0 {
 		return ""
 	}
-	units := utf16.Encode([]rune(b.mod.text))
+	units := utf16.Encode([]rune(b.parsed))
 	return string(utf16.Decode(units[ref.StartOffset : ref.StartOffset+ref.FragmentLength]))
 }
 
