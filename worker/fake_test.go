@@ -183,6 +183,10 @@ func (s *fakeStore) Settle(ctx context.Context, st Settlement) error {
 
 func (s *fakeStore) Check(ctx context.Context) error { return s.enter(ctx, "Check") }
 
+func (s *fakeStore) CheckKeys(ctx context.Context, _ []string) error {
+	return s.enter(ctx, "CheckKeys")
+}
+
 func (s *fakeStore) Reap(ctx context.Context) (Reaped, error) {
 	if err := s.enter(ctx, "Reap"); err != nil {
 		return Reaped{}, err

@@ -126,6 +126,9 @@ func (w *Worker) connect(ctx context.Context) error {
 	for {
 		check, cancel := context.WithTimeout(ctx, 30*time.Second)
 		err := w.cfg.Store.Check(check)
+		if err == nil {
+			err = w.cfg.Store.CheckKeys(check, w.cfg.EventTypes)
+		}
 		cancel()
 		switch {
 		case err == nil:

@@ -88,12 +88,17 @@ func TestWhatNoWaitingMendsExitsOne(t *testing.T) {
 	}
 	t.Cleanup(func() { _ = stack.Close() })
 	dsn := stack.SQL.DSN()
+	twoSpellings := filepath.Join(t.TempDir(), "routes.yaml")
+	if err := os.WriteFile(twoSpellings, []byte("routes:\n- {event-type: paid, entity: a}\n- {event-type: PAID, entity: b}\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
 	for _, tt := range []struct {
 		name string
 		args []string
 		want string
 	}{
 		{"a table that is not there", []string{"--sql-dsn", dsn, "--table", "events"}, "events"},
+		{"two routes that the column calls equal", []string{"--sql-dsn", dsn, "--config", twoSpellings}, "equal"},
 		{"a login that is refused", []string{"--sql-dsn", strings.Replace(dsn, "Outbox-Local-1", "s3cret-pw", 1)}, "login"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
