@@ -4,8 +4,6 @@ import (
 	"context"
 	"database/sql"
 	"fmt"
-
-	"azsqloutbox/worker"
 )
 
 // The comparison is the column's own: its type, and its collation, which may
@@ -19,34 +17,34 @@ INNER JOIN (SELECT CAST(c.[key] AS INT) AS i, CAST(c.value AS {event_type_t}){ev
 WHERE  a.i < b.i
 ORDER BY a.i, b.i;`
 
-// CheckKeys refuses event types that the table's column cannot tell apart: a
-// claim of one would take the rows of the other, and which route they go would
-// be chance.
-func (s *Store) CheckKeys(ctx context.Context, keys []string) error {
-	if len(keys) == 0 {
-		return nil
+// EqualTypes implements worker.Keeper.
+func (s *Store) EqualTypes(ctx context.Context, types []string) (pairs [][2]string, err error) {
+	if len(types) == 0 {
+		return nil, nil
 	}
 	op := fmt.Sprintf("compare the event types as %s does", s.names)
-	return s.retrying(ctx, op, func(ctx context.Context) error {
+	err = s.retrying(ctx, op, func(ctx context.Context) error {
+		pairs = nil
 		return s.session(ctx, func(ctx context.Context, conn *sql.Conn, st *statements) error {
-			for _, key := range keys {
-				if err := st.checkEventType(key); err != nil {
+			for _, t := range types {
+				if err := st.checkEventType(t); err != nil {
 					return err
 				}
 			}
-			rows, err := conn.QueryContext(ctx, st.equalKeys, sql.Named("types", stringsJSON(keys)))
+			rows, err := conn.QueryContext(ctx, st.equalKeys, sql.Named("types", stringsJSON(types)))
 			if err != nil {
 				return err
 			}
 			defer rows.Close()
-			if !rows.Next() {
-				return rows.Err()
+			for rows.Next() {
+				var a, b int
+				if err := rows.Scan(&a, &b); err != nil {
+					return err
+				}
+				pairs = append(pairs, [2]string{types[a], types[b]})
 			}
-			var a, b int
-			if err := rows.Scan(&a, &b); err != nil {
-				return err
-			}
-			return fmt.Errorf("the column event_type calls %q and %q equal: %w", keys[a], keys[b], worker.ErrPermanent)
+			return rows.Err()
 		})
 	})
+	return pairs, err
 }

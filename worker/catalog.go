@@ -2,20 +2,28 @@ package worker
 
 import (
 	"context"
+	"fmt"
 	"slices"
 	"sync"
 	"time"
 )
 
-// catalog knows which event types to ask for. Configured types are always
-// asked for; with discover on, those that a skip scan of the claim index finds
-// join them, and leave again when nothing of them was pending for a while.
+// catalog knows which event types to ask for. Configured types, those with a
+// route of their own, are always asked for; with discover on, those that a skip
+// scan of the claim index finds join them, and leave again when nothing of them
+// was pending for a while.
+//
+// A row's spelling is not always the route's: a collation may call two
+// spellings equal, and a claim then takes both. So what a scan finds is
+// translated into the configured spelling wherever the column calls them equal,
+// or an event would take the default route past its own.
 type catalog struct {
-	configured []string
+	configured []string // sorted, no duplicates
 	discover   bool
 
 	mu           sync.Mutex
 	found        map[string]time.Time // when something of it was pending last
+	spelling     map[string]string    // of found types, once the column was asked
 	lastDiscover time.Time
 	unrouted     []string
 }
@@ -23,81 +31,161 @@ type catalog struct {
 const (
 	discoverEvery = time.Second
 	forgetAfter   = 2 * time.Minute
-	// discoverLimit bounds what one skip scan brings; a table with more types
-	// than that at once gets the rest in later scans.
+	// discoverLimit bounds what one skip scan brings. Of a table with more types
+	// pending at once, those first in its order are served first.
 	discoverLimit = 1000
 )
 
 func newCatalog(configured []string, discover bool) *catalog {
 	types := slices.Clone(configured)
 	slices.Sort(types)
-	return &catalog{configured: slices.Compact(types), discover: discover, found: make(map[string]time.Time)}
+	return &catalog{
+		configured: slices.Compact(types), discover: discover,
+		found: make(map[string]time.Time), spelling: make(map[string]string),
+	}
+}
+
+// check refuses configured types that the column cannot tell apart.
+func (c *catalog) check(ctx context.Context, store Keeper) error {
+	pairs, err := store.EqualTypes(ctx, c.configured)
+	if err != nil {
+		return err
+	}
+	if len(pairs) > 0 {
+		return fmt.Errorf("the routes of the event types %q and %q cannot both be: the column event_type calls the two equal; keep one: %w",
+			pairs[0][0], pairs[0][1], ErrPermanent)
+	}
+	return nil
 }
 
 // pending asks the store which types have something pending. A skip scan finds
 // them all, known or not, so it takes the place of asking for the known ones;
 // it runs once a second, and always when sure is asked for.
-func (c *catalog) pending(ctx context.Context, store Claimer, sure bool) ([]string, error) {
+func (c *catalog) pending(ctx context.Context, store Store, sure bool) ([]string, error) {
 	now := time.Now()
 	c.mu.Lock()
 	known := c.known()
 	scan := c.discover && (sure || len(known) == 0 || now.Sub(c.lastDiscover) >= discoverEvery)
 	c.mu.Unlock()
-	var types []string
-	var err error
-	if scan {
-		types, err = store.DiscoverPending(ctx, discoverLimit)
-	} else {
-		types, err = store.Pending(ctx, known)
-	}
-	if err != nil || !c.discover {
+	if !scan {
+		types, err := store.Pending(ctx, known)
+		if err == nil {
+			c.note(types, now, false)
+		}
 		return types, err
 	}
+	types, err := store.DiscoverPending(ctx, discoverLimit)
+	if err == nil {
+		types, err = c.translate(ctx, store, types)
+	}
+	if err == nil {
+		c.note(types, now, true)
+	}
+	return types, err
+}
+
+// note remembers what was pending and forgets what was not for long.
+func (c *catalog) note(types []string, now time.Time, scanned bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if scan {
+	if !c.discover {
+		return
+	}
+	if scanned {
 		c.lastDiscover = now
 	}
 	for _, t := range types {
-		c.found[t] = now
+		if !c.routed(t) {
+			c.found[t] = now
+		}
 	}
 	for t, seen := range c.found {
 		if now.Sub(seen) > forgetAfter {
 			delete(c.found, t)
+			delete(c.spelling, t)
 		}
 	}
-	return types, nil
+}
+
+// translate puts the configured spelling in the place of every type that the
+// column calls equal to it. The column is asked once for each type.
+func (c *catalog) translate(ctx context.Context, store Keeper, types []string) ([]string, error) {
+	if len(c.configured) == 0 {
+		return types, nil
+	}
+	c.mu.Lock()
+	var unknown []string
+	for _, t := range types {
+		if _, ok := c.spelling[t]; !ok && !c.routed(t) {
+			unknown = append(unknown, t)
+		}
+	}
+	c.mu.Unlock()
+	var pairs [][2]string
+	if len(unknown) > 0 {
+		var err error
+		if pairs, err = store.EqualTypes(ctx, append(slices.Clone(c.configured), unknown...)); err != nil {
+			return nil, err
+		}
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for _, t := range unknown {
+		c.spelling[t] = t
+	}
+	for _, p := range pairs {
+		if c.routed(p[0]) {
+			c.spelling[p[1]] = p[0]
+		}
+	}
+	out := make([]string, 0, len(types))
+	for _, t := range types {
+		if s, ok := c.spelling[t]; ok {
+			t = s
+		}
+		if !slices.Contains(out, t) {
+			out = append(out, t)
+		}
+	}
+	return out, nil
+}
+
+// routed says whether a type has a route of its own, by this spelling.
+func (c *catalog) routed(t string) bool {
+	_, ok := slices.BinarySearch(c.configured, t)
+	return ok
 }
 
 func (c *catalog) known() []string {
 	types := slices.Clone(c.configured)
 	for t := range c.found {
-		if _, ok := slices.BinarySearch(c.configured, t); !ok {
-			types = append(types, t)
-		}
+		types = append(types, t)
 	}
 	return types
 }
 
 // findUnrouted returns the types that have something pending but no route, and
 // whether that differs from the last time.
-func (c *catalog) findUnrouted(ctx context.Context, store Claimer) (types []string, news bool, err error) {
-	if c.discover {
-		return nil, false, nil
-	}
+func (c *catalog) findUnrouted(ctx context.Context, store Store) (types []string, news bool, err error) {
 	all, err := store.DiscoverPending(ctx, discoverLimit)
+	if err == nil {
+		all, err = c.translate(ctx, store, all)
+	}
 	if err != nil {
 		return nil, false, err
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	types = slices.DeleteFunc(all, func(t string) bool {
-		_, routed := slices.BinarySearch(c.configured, t)
-		return routed
-	})
+	types = slices.DeleteFunc(all, c.routed)
 	slices.Sort(types)
 	news = !slices.Equal(types, c.unrouted)
 	c.unrouted = types
+	// They are not asked for, so nothing else keeps this list short.
+	for t := range c.spelling {
+		if !slices.Contains(types, c.spelling[t]) && !c.routed(c.spelling[t]) {
+			delete(c.spelling, t)
+		}
+	}
 	return types, news, nil
 }
 

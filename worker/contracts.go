@@ -63,9 +63,10 @@ type Keeper interface {
 	// everything the worker does, and that the table, its indexes and its
 	// columns are what the statements need.
 	Check(ctx context.Context) error
-	// CheckKeys refuses event types that the table's column cannot tell apart
-	// or cannot hold: a claim of one would take rows of another.
-	CheckKeys(ctx context.Context, eventTypes []string) error
+	// EqualTypes returns the pairs of event types that the table's column calls
+	// equal under its own collation and type: a claim of one takes the rows of
+	// the other. It fails for a type that the column cannot hold.
+	EqualTypes(ctx context.Context, eventTypes []string) ([][2]string, error)
 	// Reap gives the events of receipts whose lease is over back to PENDING, in
 	// small transactions until none is left or ctx ends.
 	Reap(ctx context.Context) (Reaped, error)

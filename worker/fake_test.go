@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"strings"
 	"sync"
 	"time"
 
@@ -183,8 +184,19 @@ func (s *fakeStore) Settle(ctx context.Context, st Settlement) error {
 
 func (s *fakeStore) Check(ctx context.Context) error { return s.enter(ctx, "Check") }
 
-func (s *fakeStore) CheckKeys(ctx context.Context, _ []string) error {
-	return s.enter(ctx, "CheckKeys")
+// EqualTypes compares as a case-insensitive collation does.
+func (s *fakeStore) EqualTypes(ctx context.Context, types []string) (pairs [][2]string, err error) {
+	if err := s.enter(ctx, "EqualTypes"); err != nil {
+		return nil, err
+	}
+	for i, a := range types {
+		for _, b := range types[i+1:] {
+			if strings.EqualFold(a, b) {
+				pairs = append(pairs, [2]string{a, b})
+			}
+		}
+	}
+	return pairs, nil
 }
 
 func (s *fakeStore) Reap(ctx context.Context) (Reaped, error) {

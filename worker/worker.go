@@ -127,7 +127,7 @@ func (w *Worker) connect(ctx context.Context) error {
 		check, cancel := context.WithTimeout(ctx, 30*time.Second)
 		err := w.cfg.Store.Check(check)
 		if err == nil {
-			err = w.cfg.Store.CheckKeys(check, w.cfg.EventTypes)
+			err = w.catalog.check(check, w.cfg.Store)
 		}
 		cancel()
 		switch {
