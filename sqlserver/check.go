@@ -280,7 +280,6 @@ func (s *Store) rehearse(ctx context.Context, tx *sql.Tx, st *statements) error 
 		noType   = sql.Named("event_type", textParam(st.anyType()))
 		noIDs    = sql.Named("ids", textParam("[]"))
 		theClaim = sql.Named("claim_id", textParam(none))
-		longAgo  = sql.Named("claimed_at", textParam("2000-01-01T00:00:00.000"))
 	)
 	for _, step := range []struct {
 		name, text string
@@ -290,9 +289,9 @@ func (s *Store) rehearse(ctx context.Context, tx *sql.Tx, st *statements) error 
 		{"flip", st.flipClaim, []any{noIDs, theClaim, sql.Named("owner", textParam(s.cfg.Owner)), noType, sql.Named("lease_ms", s.cfg.Lease.Milliseconds())}},
 		{"look for its own claim", st.findClaim, []any{theClaim}},
 		{"settle what was sent", st.settleSent, []any{sql.Named("claim_ids", textParam(`["`+none+`"]`))}},
-		{"settle", st.settle, []any{theClaim, longAgo, sql.Named("returned", textParam("[]")), sql.Named("failed", textParam("[]"))}},
+		{"settle", st.settle, []any{theClaim, sql.Named("returned", textParam("[]")), sql.Named("failed", textParam("[]"))}},
 		{"look for overdue claims", st.overdueClaims, []any{sql.Named("limit", 1)}},
-		{"reap", st.reapClaim, []any{theClaim, longAgo, noIDs, sql.Named("max_attempts", s.cfg.MaxAttempts)}},
+		{"reap", st.reapClaim, []any{theClaim, noIDs, sql.Named("max_attempts", s.cfg.MaxAttempts)}},
 		{"bring back due events", st.retryDue, []any{sql.Named("batch", 0)}},
 		{"heartbeat", st.heartbeat, s.heartbeatArgs(worker.Heartbeat{})},
 	} {

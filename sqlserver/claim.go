@@ -14,10 +14,11 @@ import (
 )
 
 // MaxBatch is the most rows one claim may take. SQL Server tries to escalate
-// row locks to a table lock from 5,000 locks of one statement on (sql-docs,
+// to a table lock from 5,000 locks of one statement on (sql-docs,
 // sql-server-transaction-locking-and-row-versioning-guide.md), and a table lock
-// is what READPAST cannot skip.
-const MaxBatch = 4000
+// is what READPAST cannot skip. Each row may bring the intent lock of a page of
+// its own along, so half of that is what is safe.
+const MaxBatch = worker.MaxBatch
 
 // The claim reads, locks and skips; it does not write. An UPDATE … OUTPUT that
 // did all at once would read and write status in one index, pay a spool for

@@ -11,8 +11,7 @@
 //     indexes are filtered: a parameter never matches the filter.
 //   - Lists travel as one JSON parameter, so that there is one text and one plan
 //     whatever their length, and no limit of 2,100 parameters.
-//   - Times are the database's own. The only time that is sent, the fence of a
-//     settlement, is text that DATETIME2(3) reads back exactly.
+//   - Times are the database's own; none is ever sent.
 //   - Every statement has a variable: one without could have its literals turned
 //     into parameters by forced parameterization.
 package sqlserver

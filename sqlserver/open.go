@@ -62,6 +62,11 @@ func Open(dsn string, o Options) (*sql.DB, error) {
 	if err != nil {
 		return nil, fmt.Errorf("sql dsn: %s", withoutSecrets(err, u))
 	}
+	// The driver would read every time of the table as one of that zone, and
+	// the ids of messages are made from such a time.
+	if zone := config.Encoding.GetTimezone(); zone.String() != time.UTC.String() {
+		return nil, fmt.Errorf("sql dsn: the parameter timezone is %q: the times in the table are UTC, leave it out", zone)
+	}
 	inner := mssql.NewConnectorConfig(config)
 	if entra {
 		if inner, err = azuread.NewConnector(u.String()); err != nil {

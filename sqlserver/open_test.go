@@ -25,6 +25,8 @@ func TestCheckDSN(t *testing.T) {
 		"sqlserver://u:secret@host?database=d&Database=e":                     `the parameter "database" twice`,
 		"sqlserver://u:secret@host?database=d&encrypt=maybe":                  "encrypt",
 		"sqlserver://u:secret@host?database=d&connection+timeout=soon":        "timeout",
+		"sqlserver://u:p@host?database=d&timezone=UTC":                        "",
+		"sqlserver://u:secret@host?database=d&timezone=Europe%2FBerlin":       "timezone is \"Europe/Berlin\"",
 		"sqlserver://host?database=d&fedauth=activedirectorydefault":          `did you mean "ActiveDirectoryDefault"`,
 		"sqlserver://host?database=d&fedauth=ActiveDirectoryMangedIdentity":   `did you mean "ActiveDirectoryManagedIdentity"`,
 		"sqlserver://host?database=d&fedauth=Kerberos":                        "it may be ActiveDirectoryDefault, ",

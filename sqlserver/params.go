@@ -25,13 +25,6 @@ func textParam(s string) any {
 	return mssql.NVarCharMax(s)
 }
 
-// timeParam is a time that CAST(… AS DATETIME2(3)) reads back exactly, in any
-// language setting (sql-docs, datetime2-transact-sql.md: ISO 8601). A Go time
-// would go out as DATETIMEOFFSET with seven digits.
-func timeParam(t time.Time) mssql.VarCharMax {
-	return mssql.VarCharMax(t.UTC().Format("2006-01-02T15:04:05.000"))
-}
-
 // idsJSON is an array of numbers, which OPENJSON reads as BIGINT.
 func idsJSON(ids []int64) mssql.VarCharMax {
 	b := make([]byte, 0, 2+12*len(ids))

@@ -21,13 +21,6 @@ func TestTextParam(t *testing.T) {
 	}
 }
 
-func TestTimeParamIsUTCToTheMillisecond(t *testing.T) {
-	at := time.Date(2026, 8, 6, 1, 2, 3, 4_999_999, time.FixedZone("x", 2*3600))
-	if got, want := string(timeParam(at)), "2026-08-05T23:02:03.004"; got != want {
-		t.Errorf("got %s, want %s", got, want)
-	}
-}
-
 func TestFailuresJSON(t *testing.T) {
 	got := string(failuresJSON([]worker.Failure{
 		{ID: 1, Error: "a\"é\x01\n", SpendAttempt: true, RetryIn: time.Microsecond},

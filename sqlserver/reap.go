@@ -6,7 +6,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"time"
 
 	"github.com/google/uuid"
 	"go.uber.org/zap"
@@ -26,39 +25,43 @@ SELECT TOP (@limit)
        CONVERT(CHAR(36), r.claim_id) AS claim_id,
        r.owner,
        r.event_type,
-       r.claimed_at,
        r.event_count,
        r.event_ids
 FROM   {receipts} AS r
 WHERE  r.lease_until < @now
 ORDER BY r.lease_until;`
 
-// One receipt and its events, at most MaxBatch rows. Whoever deletes the
+// One receipt and its events, at most reapLimit rows. Whoever deletes the
 // receipt has the events; READPAST leaves one to the worker that is settling it
 // this moment, or to another reaper, and READCOMMITTEDLOCK goes with it under
-// row versioning.
+// row versioning. The fence is the receipt's own time, as in Settle.
 //
 // A reap spends an attempt: a batch that kills its worker must not do so for
 // ever. The parked ones go first, and leave the fence of the second update.
 const reapClaimSQL = `-- outbox:ReapClaim
 DECLARE @now DATETIME2(3) = SYSUTCDATETIME();
-DECLARE @fence DATETIME2(3) = CAST(@claimed_at AS DATETIME2(3));
-DECLARE @deleted INT, @parked INT = 0, @back INT = 0;
+DECLARE @fence DATETIME2(3);
+DECLARE @deleted INT = 0, @parked INT = 0, @back INT = 0;
 
-DELETE FROM {receipts} WITH (ROWLOCK, READPAST, READCOMMITTEDLOCK)
-WHERE  claim_id = CAST(@claim_id AS UNIQUEIDENTIFIER)
-AND    lease_until < @now;
-SET @deleted = @@ROWCOUNT;
+SELECT @fence = r.claimed_at
+FROM   {receipts} AS r WITH (UPDLOCK, ROWLOCK, READPAST, READCOMMITTEDLOCK)
+WHERE  r.claim_id = CAST(@claim_id AS UNIQUEIDENTIFIER)
+AND    r.lease_until < @now;
 
-IF @deleted = 1
+IF @fence IS NOT NULL
 BEGIN
+    DELETE FROM {receipts} WITH (ROWLOCK)
+    WHERE  claim_id = CAST(@claim_id AS UNIQUEIDENTIFIER);
+    SET @deleted = @@ROWCOUNT;
+
     SELECT c.id
     FROM   OPENJSON(@ids) WITH (id {id_t} '$') AS c
     WHERE  NOT EXISTS (SELECT 1
                        FROM   {events} AS e WITH (FORCESEEK)
                        WHERE  e.id = c.id
                        AND    e.status = 1
-                       AND    e.processed_at = @fence);
+                       AND    e.processed_at = @fence)
+    OPTION (MAXDOP 1);
 
     UPDATE e
     SET    status = 2,
@@ -93,11 +96,14 @@ type overdue struct {
 	id        uuid.UUID
 	owner     string
 	eventType string
-	claimedAt time.Time
 	eventIDs  []int64
 	// rawIDs is what the row holds, sent back as it came.
 	rawIDs string
 }
+
+// reapLimit is the most events of one receipt: what another version may have
+// claimed at once, and still below the 5,000 row locks of lock escalation.
+const reapLimit = 4000
 
 // overdueLimit is how many receipts one look takes: far more than a dead worker
 // leaves behind.
@@ -140,7 +146,7 @@ func (s *Store) listOverdue(ctx context.Context) (list []overdue, unreadable int
 				var o overdue
 				var id string
 				var count int
-				if err := rows.Scan(&id, &o.owner, &o.eventType, &o.claimedAt, &count, &o.rawIDs); err != nil {
+				if err := rows.Scan(&id, &o.owner, &o.eventType, &count, &o.rawIDs); err != nil {
 					return err
 				}
 				if err := o.parse(id, count); err != nil {
@@ -177,7 +183,7 @@ func (o *overdue) parse(id string, count int) error {
 	if len(o.eventIDs) != count {
 		return fmt.Errorf("event_ids holds %d ids, event_count says %d", len(o.eventIDs), count)
 	}
-	if count > MaxBatch {
+	if count > reapLimit {
 		return fmt.Errorf("%d events are more than one transaction may take", count)
 	}
 	return nil
@@ -194,7 +200,6 @@ func (s *Store) reapOne(ctx context.Context, o overdue, sum *worker.Reaped) erro
 		return s.transact(ctx, func(ctx context.Context, tx *sql.Tx, st *statements) error {
 			rows, err := tx.QueryContext(ctx, st.reapClaim,
 				sql.Named("claim_id", textParam(o.id.String())),
-				sql.Named("claimed_at", timeParam(o.claimedAt)),
 				sql.Named("ids", textParam(o.rawIDs)),
 				sql.Named("max_attempts", s.cfg.MaxAttempts))
 			if err != nil {

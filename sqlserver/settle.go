@@ -42,20 +42,26 @@ func (s *Store) SettleSent(ctx context.Context, receipts []worker.Receipt) (lost
 	return len(receipts) - deleted, nil
 }
 
-// status = 1 AND processed_at = @claimed_at is the fence: a worker whose lease
+// status = 1 AND processed_at = claimed_at is the fence: a worker whose lease
 // ran out must not touch rows that were claimed again since, nor rows of a
-// reused id. Without the receipt nothing is changed at all.
+// reused id. The time comes from the receipt itself, never from the client,
+// which might read or write it differently. Without the receipt nothing is
+// changed at all. UPDLOCK: what is read is still there for the DELETE.
 const settleSQL = `-- outbox:Settle
 DECLARE @now DATETIME2(3) = SYSUTCDATETIME();
-DECLARE @fence DATETIME2(3) = CAST(@claimed_at AS DATETIME2(3));
-DECLARE @deleted INT, @back INT = 0, @broken INT = 0;
+DECLARE @fence DATETIME2(3);
+DECLARE @deleted INT = 0, @back INT = 0, @broken INT = 0;
 
-DELETE FROM {receipts} WITH (ROWLOCK)
-WHERE  claim_id = CAST(@claim_id AS UNIQUEIDENTIFIER);
-SET @deleted = @@ROWCOUNT;
+SELECT @fence = r.claimed_at
+FROM   {receipts} AS r WITH (UPDLOCK, ROWLOCK)
+WHERE  r.claim_id = CAST(@claim_id AS UNIQUEIDENTIFIER);
 
-IF @deleted = 1
+IF @fence IS NOT NULL
 BEGIN
+    DELETE FROM {receipts} WITH (ROWLOCK)
+    WHERE  claim_id = CAST(@claim_id AS UNIQUEIDENTIFIER);
+    SET @deleted = @@ROWCOUNT;
+
     UPDATE e
     SET    status = 0,
            processed_at = NULL
@@ -91,7 +97,6 @@ func (s *Store) Settle(ctx context.Context, set worker.Settlement) error {
 		return s.transact(ctx, func(ctx context.Context, tx *sql.Tx, st *statements) error {
 			row := tx.QueryRowContext(ctx, st.settle,
 				sql.Named("claim_id", textParam(set.Receipt.ID.String())),
-				sql.Named("claimed_at", timeParam(set.Receipt.ClaimedAt)),
 				sql.Named("returned", returned),
 				sql.Named("failed", failuresJSON(set.Failed, st.table.columns["last_error"])))
 			if err := row.Scan(&deleted, &back, &broken); err != nil {

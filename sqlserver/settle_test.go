@@ -107,6 +107,20 @@ func TestSettleIsFencedByTheClaimsTime(t *testing.T) {
 	b.wantRows(pending, id[1])
 }
 
+// A client that reads the database's times in another zone must not lose the
+// batch by it.
+func TestSettleDoesNotAskTheClientForTheTime(t *testing.T) {
+	b := newOutbox(t, scripts.Options{})
+	s := b.store()
+	id := b.add("a", 1)
+	c := claim(t, s, "a", 1)
+	c.Receipt.ClaimedAt = c.Receipt.ClaimedAt.Add(-time.Hour)
+	if err := s.Settle(testContext(t), worker.Settlement{Receipt: c.Receipt, Returned: id}); err != nil {
+		t.Fatal(err)
+	}
+	b.wantRows(pending, id...)
+}
+
 func TestSettleKeepsQuotesOfAnError(t *testing.T) {
 	b := newOutbox(t, scripts.Options{})
 	var v string
