@@ -290,7 +290,7 @@ func (s *Store) rehearse(ctx context.Context, tx *sql.Tx, st *statements) error 
 		{"look for its own claim", st.findClaim, []any{theClaim}},
 		{"settle what was sent", st.settleSent, []any{sql.Named("claim_ids", textParam(`["`+none+`"]`))}},
 		{"settle", st.settle, []any{theClaim, sql.Named("returned", textParam("[]")), sql.Named("failed", textParam("[]"))}},
-		{"look for overdue claims", st.overdueClaims, []any{sql.Named("limit", 1)}},
+		{"look for overdue claims", st.overdueClaims, []any{sql.Named("skip", 0), sql.Named("limit", 1)}},
 		{"reap", st.reapClaim, []any{theClaim, noIDs, sql.Named("max_attempts", s.cfg.MaxAttempts)}},
 		{"bring back due events", st.retryDue, []any{sql.Named("batch", 0)}},
 		{"heartbeat", st.heartbeat, s.heartbeatArgs(worker.Heartbeat{})},

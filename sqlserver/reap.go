@@ -13,23 +13,25 @@ import (
 	"azsqloutbox/worker"
 )
 
-// What is overdue is listed first, without locks and without a transaction: a
-// healthy outbox has none, and this runs every few seconds on every worker. The
-// receipts must be read before any is deleted, because one that this version
-// cannot read has to stay. The table holds a row per batch in flight, so the
-// scan is of a page or two.
+// What is overdue is listed first, outside a transaction: a healthy outbox has
+// none, and this runs every few seconds on every worker. The receipts must be
+// read before any is deleted, because one that this version cannot read has to
+// stay. The table holds a row per batch in flight, so the scan is of a page or
+// two. READPAST: where row versioning is off, the look would wait for every
+// claim that is committing. @skip passes by what this Reap has seen and left:
+// otherwise a hundred receipts that cannot be read would hide all others.
 const overdueClaimsSQL = `-- outbox:OverdueClaims
 DECLARE @now DATETIME2(3) = SYSUTCDATETIME();
 
-SELECT TOP (@limit)
-       CONVERT(CHAR(36), r.claim_id) AS claim_id,
+SELECT CONVERT(CHAR(36), r.claim_id) AS claim_id,
        r.owner,
        r.event_type,
        r.event_count,
        r.event_ids
-FROM   {receipts} AS r
+FROM   {receipts} AS r WITH (READPAST, READCOMMITTEDLOCK)
 WHERE  r.lease_until < @now
-ORDER BY r.lease_until;`
+ORDER BY r.lease_until, r.claim_id
+OFFSET @skip ROWS FETCH NEXT @limit ROWS ONLY;`
 
 // One receipt and its events, at most reapLimit rows. Whoever deletes the
 // receipt has the events; READPAST leaves one to the worker that is settling it
@@ -105,19 +107,19 @@ type overdue struct {
 // claimed at once, and still below the 5,000 row locks of lock escalation.
 const reapLimit = 4000
 
-// overdueLimit is how many receipts one look takes: far more than a dead worker
+// overdueLimit is how many receipts one look takes: more than a dead worker
 // leaves behind.
 const overdueLimit = 100
 
 // Reap implements worker.Keeper.
 func (s *Store) Reap(ctx context.Context) (worker.Reaped, error) {
 	var sum worker.Reaped
-	for {
-		list, unreadable, err := s.listOverdue(ctx)
-		sum.Unreadable = unreadable // the same rows at every look
+	for skip := 0; ; {
+		list, unreadable, err := s.listOverdue(ctx, skip)
 		if err != nil {
 			return sum, err
 		}
+		sum.Unreadable += unreadable
 		before := sum.Receipts
 		for _, o := range list {
 			if ctx.Err() != nil {
@@ -127,17 +129,19 @@ func (s *Store) Reap(ctx context.Context) (worker.Reaped, error) {
 				return sum, err
 			}
 		}
-		if len(list)+unreadable < overdueLimit || sum.Receipts == before {
+		seen := len(list) + unreadable
+		if seen < overdueLimit {
 			return sum, nil
 		}
+		skip += seen - (sum.Receipts - before)
 	}
 }
 
-func (s *Store) listOverdue(ctx context.Context) (list []overdue, unreadable int, err error) {
+func (s *Store) listOverdue(ctx context.Context, skip int) (list []overdue, unreadable int, err error) {
 	err = s.retrying(ctx, fmt.Sprintf("look for overdue claims of %s", s.names), func(ctx context.Context) error {
 		list, unreadable = nil, 0
 		return s.session(ctx, func(ctx context.Context, conn *sql.Conn, st *statements) error {
-			rows, err := conn.QueryContext(ctx, st.overdueClaims, sql.Named("limit", overdueLimit))
+			rows, err := conn.QueryContext(ctx, st.overdueClaims, sql.Named("skip", skip), sql.Named("limit", overdueLimit))
 			if err != nil {
 				return err
 			}

@@ -133,3 +133,36 @@ func TestReapOfManyReceipts(t *testing.T) {
 		t.Errorf("reaped %d receipts and %d events, want %d", r.Receipts, r.Returned, n)
 	}
 }
+
+// More receipts that cannot be read than one look takes, all of them older.
+func TestReapFindsWhatUnreadableReceiptsHide(t *testing.T) {
+	b := newOutbox(t, scripts.Options{})
+	s := b.store()
+	const n = 250
+	b.exec(`INSERT INTO {receipts} (claim_id, owner, event_type, claimed_at, lease_until, event_count, event_ids)
+SELECT NEWID(), 'x', 'a', '2020-01-01', '2020-01-02', 1, '?'
+FROM   OPENJSON(N'[' + REPLICATE(CAST(N'1,' AS NVARCHAR(MAX)), 249) + N'1]')`)
+	id := b.add("a", 130)
+	for range id {
+		claim(t, s, "a", 1)
+	}
+	b.expire()
+	b.exec("UPDATE {receipts} SET lease_until = '2020-01-02' WHERE event_ids = '?'")
+	if r := reap(t, s); r.Receipts != len(id) || r.Returned != len(id) || r.Unreadable != n {
+		t.Errorf("reaped %d receipts and %d events past %d unreadable ones; want %d past %d", r.Receipts, r.Returned, r.Unreadable, len(id), n)
+	}
+	b.wantRows(row{RetryCount: 1}, id...)
+}
+
+// Another version may claim more at once than this one.
+func TestReapOfALargerReceipt(t *testing.T) {
+	b := newOutbox(t, scripts.Options{})
+	for _, count := range []int{4000, 4001} {
+		b.exec(`INSERT INTO {receipts} (claim_id, owner, event_type, claimed_at, lease_until, event_count, event_ids)
+VALUES (NEWID(), 'x', 'a', '2020-01-01', '2020-01-02', @count, CAST(N'[' + REPLICATE(CAST(N'7,' AS NVARCHAR(MAX)), @count - 1) + N'7]' AS VARCHAR(MAX)))`,
+			sql.Named("count", count))
+	}
+	if r := reap(t, b.store()); r.Receipts != 1 || len(r.Missing) != 4000 || r.Unreadable != 1 {
+		t.Errorf("reaped %d receipts with %d missing events, %d unreadable", r.Receipts, len(r.Missing), r.Unreadable)
+	}
+}
