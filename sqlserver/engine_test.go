@@ -323,3 +323,22 @@ func (b *outbox) needSequences() {
 		b.t.Skip("sys.sequences of this engine is empty")
 	}
 }
+
+// needRestoring skips the test where a SET of a request outlives the request.
+func (b *outbox) needRestoring() {
+	b.t.Helper()
+	tx := b.begin()
+	var timeout int
+	if _, err := tx.ExecContext(testContext(b.t), "SET LOCK_TIMEOUT 1234; DECLARE @x INT = @p;", sql.Named("p", 1)); err != nil {
+		b.t.Fatal(err)
+	}
+	if err := tx.QueryRowContext(testContext(b.t), "SELECT @@LOCK_TIMEOUT").Scan(&timeout); err != nil {
+		b.t.Fatal(err)
+	}
+	if err := tx.Rollback(); err != nil {
+		b.t.Fatal(err)
+	}
+	if timeout == 1234 {
+		b.t.Skip("this engine does not restore the settings of sp_executesql at its end")
+	}
+}

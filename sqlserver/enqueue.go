@@ -35,9 +35,12 @@ type OutboxEvent struct {
 //
 // Every event is checked before anything is written: what is too long for its
 // column, or would not survive the column's collation, is refused, never cut or
-// replaced. After any error roll back: the business data must not be committed
-// without its events. The traceparent of the span in ctx goes into the headers
-// of events that have none.
+// replaced. Any error, a refusal too, rolls tx back: a caller that overlooks it
+// cannot commit the business data without its events. The traceparent of the
+// span in ctx goes into the headers of events that have none.
+//
+// The login needs SELECT and INSERT on the table and, where the id is not an
+// IDENTITY column, UPDATE on the sequence.
 func Enqueue(ctx context.Context, tx *sql.Tx, events ...OutboxEvent) error {
 	return new(Writer).Enqueue(ctx, tx, events...)
 }
@@ -61,8 +64,13 @@ func NewWriter(names Names) (*Writer, error) {
 // stands for INCREMENT BY ids, so the events take as many whole blocks as they
 // need; the increment is read here because ALTER SEQUENCE may change it, and
 // writers of other languages count on the same blocks.
+//
+// XACT_ABORT: any error ends the transaction on the server, which the driver
+// notices. The caller's own setting comes back when the request is over (sql-docs,
+// set-statements-transact-sql.md, on sp_executesql).
 const enqueueSQL = `-- outbox:Enqueue
-DECLARE @increment BIGINT, @blocks BIGINT, @range SQL_VARIANT, @first BIGINT;
+SET XACT_ABORT ON;
+DECLARE @increment BIGINT, @blocks BIGINT, @range SQL_VARIANT, @first BIGINT, @used SQL_VARIANT;
 
 SELECT @increment = CAST(s.increment AS BIGINT)
 FROM   sys.sequences AS s
@@ -73,20 +81,24 @@ IF @increment IS NULL OR @increment < 1
 
 SET @blocks = (@count + @increment - 1) / @increment;
 EXEC sys.sp_sequence_get_range
-     @sequence_name     = @sequence,
-     @range_size        = @blocks,
-     @range_first_value = @range OUTPUT;
+     @sequence_name      = @sequence,
+     @range_size         = @blocks,
+     @range_first_value  = @range OUTPUT,
+     @sequence_increment = @used OUTPUT;
 SET @first = CAST(@range AS BIGINT);
+
+IF CAST(@used AS BIGINT) <> @increment
+    THROW 50000, N'outbox: the increment of the sequence has just changed', 1;
 
 INSERT INTO {events} (id, aggregate_type, aggregate_id, event_type, payload, headers)
 SELECT @first + e.n, e.aggregate_type, e.aggregate_id, e.event_type, e.payload, e.headers
 FROM   OPENJSON(@events) WITH (
-           n              BIGINT         '$.n',
-           aggregate_type NVARCHAR(4000) '$.a',
-           aggregate_id   NVARCHAR(4000) '$.i',
-           event_type     NVARCHAR(4000) '$.t',
-           payload        NVARCHAR(MAX)  '$.p',
-           headers        NVARCHAR(MAX)  '$.h') AS e
+           n              BIGINT        '$.n',
+           aggregate_type NVARCHAR(MAX) '$.a',
+           aggregate_id   NVARCHAR(MAX) '$.i',
+           event_type     NVARCHAR(MAX) '$.t',
+           payload        NVARCHAR(MAX) '$.p',
+           headers        NVARCHAR(MAX) '$.h') AS e
 OPTION (MAXDOP 1);
 
 IF @@ROWCOUNT <> @count
@@ -94,15 +106,16 @@ IF @@ROWCOUNT <> @count
 
 // The same for a table whose id is an IDENTITY column.
 const enqueueIdentitySQL = `-- outbox:EnqueueIdentity
+SET XACT_ABORT ON;
 INSERT INTO {events} (aggregate_type, aggregate_id, event_type, payload, headers)
 SELECT e.aggregate_type, e.aggregate_id, e.event_type, e.payload, e.headers
 FROM   OPENJSON(@events) WITH (
-           n              BIGINT         '$.n',
-           aggregate_type NVARCHAR(4000) '$.a',
-           aggregate_id   NVARCHAR(4000) '$.i',
-           event_type     NVARCHAR(4000) '$.t',
-           payload        NVARCHAR(MAX)  '$.p',
-           headers        NVARCHAR(MAX)  '$.h') AS e
+           n              BIGINT        '$.n',
+           aggregate_type NVARCHAR(MAX) '$.a',
+           aggregate_id   NVARCHAR(MAX) '$.i',
+           event_type     NVARCHAR(MAX) '$.t',
+           payload        NVARCHAR(MAX) '$.p',
+           headers        NVARCHAR(MAX) '$.h') AS e
 ORDER BY e.n
 OPTION (MAXDOP 1);
 
@@ -122,6 +135,16 @@ func (w *Writer) Enqueue(ctx context.Context, tx *sql.Tx, events ...OutboxEvent)
 	if len(events) == 0 {
 		return nil
 	}
+	err := w.enqueue(ctx, tx, events)
+	if err != nil {
+		// The server has done so where the error is its own; what is refused
+		// here has not reached it. A rollback that fails leaves a dead connection.
+		_ = tx.Rollback()
+	}
+	return err
+}
+
+func (w *Writer) enqueue(ctx context.Context, tx *sql.Tx, events []OutboxEvent) error {
 	op := fmt.Sprintf("enqueue %d events into %s", len(events), w.names)
 	t := w.table.Load()
 	if t == nil {

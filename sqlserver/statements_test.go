@@ -117,8 +117,8 @@ var kinds = map[string]string{
 	"tableRowsSQL":          "Select",
 	"countUnknownStatusSQL": "Select",
 	"updateabilitySQL":      "Declare Select",
-	"enqueueSQL":            "Declare Select If(Throw) Set Execute Set Insert If(Throw)",
-	"enqueueIdentitySQL":    "Insert If(Throw)",
+	"enqueueSQL":            "PredicateSet Declare Select If(Throw) Set Execute Set If(Throw) Insert If(Throw)",
+	"enqueueIdentitySQL":    "PredicateSet Insert If(Throw)",
 	"fitsCollationSQL":      "Select",
 	"sessionSetupSQL":       "PredicateSet PredicateSet PredicateSet SetTransactionIsolationLevel SetCommand",
 }
