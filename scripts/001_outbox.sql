@@ -2,24 +2,32 @@
 -- receipts of claims and the heartbeats of workers. Safe to run again: it adds
 -- what is missing and changes nothing that is there.
 --
---   sqlcmd -S <server> -d <database> -G -i 001_outbox.sql
+--   sqlcmd -S <server> -d <database> -G -b -i 001_outbox.sql
 --
--- sqlcmd connects with QUOTED_IDENTIFIER OFF; creating or writing a table with
--- a filtered index then fails with error 1934.
+-- -b stops at the first error. sqlcmd connects with QUOTED_IDENTIFIER OFF;
+-- creating or writing a table with a filtered index then fails with error 1934.
 SET QUOTED_IDENTIFIER ON;
 SET ANSI_NULLS ON;
 GO
 
 -- Writers take ids in blocks of INCREMENT BY: the value they get is the first
 -- of 50 that are theirs, so 50 events cost one call. MINVALUE must be said,
--- because a BIGINT sequence starts at -9223372036854775808 without it.
+-- because a BIGINT sequence starts at -9223372036854775808 without it. Beside a
+-- table that has ids already it would hand them out again, and every insert
+-- would fail with error 2627.
 IF OBJECT_ID(N'[dbo].[outbox_event_seq]', N'SO') IS NULL
+BEGIN
+    IF COLUMNPROPERTY(OBJECT_ID(N'[dbo].[outbox_event]'), N'id', 'IsIdentity') = 0
+        IF EXISTS (SELECT 1 FROM [dbo].[outbox_event] WHERE id >= 1)
+            THROW 50000, N'outbox: the table [dbo].[outbox_event] has rows: create the sequence [dbo].[outbox_event_seq] by hand, START WITH a number above the highest id', 1;
+
     CREATE SEQUENCE [dbo].[outbox_event_seq] AS BIGINT
         START WITH 1
         INCREMENT BY 50
         MINVALUE 1
         NO CYCLE
         CACHE 100;
+END;
 GO
 
 -- FILLFACTOR 98: a row does not grow later, the flip writes fixed-length
@@ -28,8 +36,8 @@ GO
 IF OBJECT_ID(N'[dbo].[outbox_event]', N'U') IS NULL
     CREATE TABLE [dbo].[outbox_event] (
         id             BIGINT        NOT NULL,
-        aggregate_type VARCHAR(100)  NOT NULL,
-        aggregate_id   VARCHAR(100)  NOT NULL,
+        aggregate_type /*aggregate*/ VARCHAR(100) COLLATE /*text_collation*/ database_default NOT NULL,
+        aggregate_id   /*aggregate*/ VARCHAR(100) COLLATE /*text_collation*/ database_default NOT NULL,
         event_type     /*event_type*/ VARCHAR(100) NOT NULL,
         payload        /*payload*/ VARCHAR(2000) COLLATE /*collation*/ Latin1_General_100_BIN2_UTF8 NOT NULL,
         headers        /*headers*/ VARCHAR(2000) COLLATE /*collation*/ Latin1_General_100_BIN2_UTF8 NULL,

@@ -36,7 +36,23 @@ BEGIN
     IF @events IS NULL
         THROW 50000, N'outbox: @events is NULL: a JSON array of events is expected', 1;
 
-    DECLARE @message NVARCHAR(2048);
+    DECLARE @message NVARCHAR(2048), @count BIGINT;
+
+    SELECT @count = COUNT(*) FROM OPENJSON(@events);
+    IF @count = 0
+        RETURN 0;
+
+    -- From 5,000 locks of one statement on, the server would lock the table.
+    IF @count > 4000
+        THROW 50000, N'outbox: at most 4000 events a call', 1;
+
+    -- Anything but an object (type 5) would give no rows, or more than one: an
+    -- event that is lost or has another one's id. The keys of an array are 0, 1, …
+    IF EXISTS (SELECT 1
+               FROM   OPENJSON(@events) AS j
+               WHERE  j.type <> 5
+               OR     ISNULL(TRY_CAST(j.[key] AS BIGINT), -1) NOT BETWEEN 0 AND @count - 1)
+        THROW 50000, N'outbox: @events must be a JSON array of objects', 1;
 
     -- A value fits when it comes back from the column's own type as it went in:
     -- the conversion cuts what is too long and replaces what the code page does
@@ -49,10 +65,11 @@ BEGIN
                CASE WHEN v.aggregate_type IS NULL THEN N'aggregate_type is missing'
                     WHEN v.aggregate_id   IS NULL THEN N'aggregate_id is missing'
                     WHEN v.event_type     IS NULL THEN N'event_type is missing'
+                    WHEN v.event_type     = N''   THEN N'event_type is empty: it chooses the route'
                     WHEN v.payload        IS NULL THEN N'payload is missing'
-                    WHEN CONVERT(VARBINARY(MAX), CONVERT(NVARCHAR(MAX), CONVERT(VARCHAR(100), v.aggregate_type)) + N'.') <> CONVERT(VARBINARY(MAX), v.aggregate_type + N'.')
+                    WHEN CONVERT(VARBINARY(MAX), CONVERT(NVARCHAR(MAX), CONVERT(/*aggregate*/ VARCHAR(100), v.aggregate_type)) + N'.') <> CONVERT(VARBINARY(MAX), v.aggregate_type + N'.')
                     THEN N'aggregate_type is too long for its column, or has characters that its collation cannot hold'
-                    WHEN CONVERT(VARBINARY(MAX), CONVERT(NVARCHAR(MAX), CONVERT(VARCHAR(100), v.aggregate_id)) + N'.') <> CONVERT(VARBINARY(MAX), v.aggregate_id + N'.')
+                    WHEN CONVERT(VARBINARY(MAX), CONVERT(NVARCHAR(MAX), CONVERT(/*aggregate*/ VARCHAR(100), v.aggregate_id)) + N'.') <> CONVERT(VARBINARY(MAX), v.aggregate_id + N'.')
                     THEN N'aggregate_id is too long for its column, or has characters that its collation cannot hold'
                     WHEN TRY_CONVERT(/*event_type*/ VARCHAR(100), v.event_type) IS NULL
                       OR CONVERT(VARBINARY(MAX), CONVERT(NVARCHAR(MAX), TRY_CONVERT(/*event_type*/ VARCHAR(100), v.event_type)) + N'.') <> CONVERT(VARBINARY(MAX), v.event_type + N'.')
@@ -64,9 +81,9 @@ BEGIN
                END AS problem
         FROM (
             SELECT CAST(j.[key] AS BIGINT) AS i,
-                   e.aggregate_type,
-                   e.aggregate_id,
-                   e.event_type,
+                   e.aggregate_type COLLATE /*text_collation*/ database_default AS aggregate_type,
+                   e.aggregate_id COLLATE /*text_collation*/ database_default AS aggregate_id,
+                   e.event_type COLLATE /*text_collation*/ database_default AS event_type,
                    ISNULL(e.payload, e.payload_json) COLLATE /*collation*/ Latin1_General_100_BIN2_UTF8 AS payload,
                    ISNULL(e.headers, e.headers_json) COLLATE /*collation*/ Latin1_General_100_BIN2_UTF8 AS headers
             FROM   OPENJSON(@events) AS j
@@ -86,11 +103,7 @@ BEGIN
     IF @message IS NOT NULL
         THROW 50000, @message, 1;
 
-    DECLARE @count BIGINT, @increment BIGINT, @blocks BIGINT, @range SQL_VARIANT, @first BIGINT;
-
-    SELECT @count = COUNT(*) FROM OPENJSON(@events);
-    IF @count = 0
-        RETURN 0;
+    DECLARE @increment BIGINT, @blocks BIGINT, @range SQL_VARIANT, @first BIGINT, @used SQL_VARIANT;
 
     IF COLUMNPROPERTY(OBJECT_ID(N'[dbo].[outbox_event]'), N'id', 'IsIdentity') = 1
     BEGIN
@@ -107,6 +120,9 @@ BEGIN
             headers        NVARCHAR(MAX) '$.headers',
             headers_json   NVARCHAR(MAX) '$.headers' AS JSON) AS e
         ORDER BY CAST(j.[key] AS BIGINT);
+
+        IF @@ROWCOUNT <> @count
+            THROW 50000, N'outbox: not every event was written', 1;
         RETURN 0;
     END;
 
@@ -121,10 +137,14 @@ BEGIN
 
     SET @blocks = (@count + @increment - 1) / @increment;
     EXEC sys.sp_sequence_get_range
-         @sequence_name     = N'[dbo].[outbox_event_seq]',
-         @range_size        = @blocks,
-         @range_first_value = @range OUTPUT;
+         @sequence_name      = N'[dbo].[outbox_event_seq]',
+         @range_size         = @blocks,
+         @range_first_value  = @range OUTPUT,
+         @sequence_increment = @used OUTPUT;
     SET @first = CAST(@range AS BIGINT);
+
+    IF CAST(@used AS BIGINT) <> @increment
+        THROW 50000, N'outbox: the increment of the sequence [dbo].[outbox_event_seq] has just changed', 1;
 
     INSERT INTO [dbo].[outbox_event] (id, aggregate_type, aggregate_id, event_type, payload, headers)
     SELECT @first + CAST(j.[key] AS BIGINT), e.aggregate_type, e.aggregate_id, e.event_type,
@@ -139,6 +159,8 @@ BEGIN
         headers        NVARCHAR(MAX) '$.headers',
         headers_json   NVARCHAR(MAX) '$.headers' AS JSON) AS e;
 
+    IF @@ROWCOUNT <> @count
+        THROW 50000, N'outbox: not every event was written', 1;
     RETURN 0;
 END;
 GO

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"regexp"
+	"strconv"
 	"strings"
 	"unicode/utf8"
 
@@ -20,7 +21,14 @@ type Options struct {
 	ClaimIndex string // IX_outbox_claim
 	RetryIndex string // IX_outbox_retry
 	// EventType is VARCHAR(n), NVARCHAR(n), SMALLINT, INT or BIGINT; VARCHAR(100).
+	// A key of the claim index takes 1,692 bytes beside the id.
 	EventType string
+	// Aggregate is the type of aggregate_type and aggregate_id, VARCHAR(n) or
+	// NVARCHAR(n); VARCHAR(100).
+	Aggregate string
+	// TextCollation is that of the two; database_default. The procedure for
+	// writers takes the event_type of an existing table to have it too.
+	TextCollation string
 	// Payload is VARCHAR(n), NVARCHAR(n) or either with MAX; VARCHAR(2000).
 	Payload string
 	// Collation of payload and headers; Latin1_General_100_BIN2_UTF8.
@@ -37,27 +45,57 @@ func (o Options) withDefaults() Options {
 	o.ClaimIndex = cmp.Or(o.ClaimIndex, "IX_outbox_claim")
 	o.RetryIndex = cmp.Or(o.RetryIndex, "IX_outbox_retry")
 	o.EventType = cmp.Or(o.EventType, "VARCHAR(100)")
+	o.Aggregate = cmp.Or(o.Aggregate, "VARCHAR(100)")
+	o.TextCollation = cmp.Or(o.TextCollation, "database_default")
 	o.Payload = cmp.Or(o.Payload, "VARCHAR(2000)")
 	o.Collation = cmp.Or(o.Collation, "Latin1_General_100_BIN2_UTF8")
 	return o
 }
 
 var (
-	eventTypes = regexp.MustCompile(`^(?:N?VARCHAR\([1-9][0-9]{0,3}\)|SMALLINT|INT|BIGINT)$`)
-	payloads   = regexp.MustCompile(`^N?VARCHAR\((?:[1-9][0-9]{0,3}|MAX)\)$`)
+	integers   = regexp.MustCompile(`^(?:SMALLINT|INT|BIGINT)$`)
+	texts      = regexp.MustCompile(`^(N?)VARCHAR\(([1-9][0-9]{0,3})\)$`)
+	maxTexts   = regexp.MustCompile(`^N?VARCHAR\(MAX\)$`)
 	collations = regexp.MustCompile(`^[A-Za-z][A-Za-z0-9_]*$`)
 )
+
+const (
+	// longestText is a VARCHAR that is not MAX, in bytes (sql-docs,
+	// char-and-varchar-transact-sql.md).
+	longestText = 8000
+	// longestKey is what a nonclustered index takes, 1,700 bytes (sql-docs,
+	// create-index-transact-sql.md), less the BIGINT id behind the event type.
+	longestKey = 1700 - 8
+)
+
+// isText says whether a type is VARCHAR(n) or NVARCHAR(n) of at most so many
+// bytes.
+func isText(typeName string, bytes int) bool {
+	parts := texts.FindStringSubmatch(typeName)
+	if parts == nil {
+		return false
+	}
+	n, err := strconv.Atoi(parts[2])
+	if parts[1] == "N" {
+		n *= 2
+	}
+	return err == nil && n <= bytes
+}
 
 // Validate names the option that cannot be.
 func (o Options) Validate() error {
 	o = o.withDefaults()
 	switch {
-	case !eventTypes.MatchString(o.EventType):
-		return fmt.Errorf("option EventType is %q, must be VARCHAR(n), NVARCHAR(n), SMALLINT, INT or BIGINT", o.EventType)
-	case !payloads.MatchString(o.Payload):
-		return fmt.Errorf("option Payload is %q, must be VARCHAR(n), NVARCHAR(n), VARCHAR(MAX) or NVARCHAR(MAX)", o.Payload)
+	case !integers.MatchString(o.EventType) && !isText(o.EventType, longestKey):
+		return fmt.Errorf("option EventType is %q, must be SMALLINT, INT, BIGINT, VARCHAR(n) or NVARCHAR(n) of at most %d bytes", o.EventType, longestKey)
+	case !isText(o.Aggregate, longestText):
+		return fmt.Errorf("option Aggregate is %q, must be VARCHAR(n) or NVARCHAR(n) of at most %d bytes", o.Aggregate, longestText)
+	case !maxTexts.MatchString(o.Payload) && !isText(o.Payload, longestText):
+		return fmt.Errorf("option Payload is %q, must be VARCHAR(n) or NVARCHAR(n) of at most %d bytes, or either with MAX", o.Payload, longestText)
 	case !collations.MatchString(o.Collation):
 		return fmt.Errorf("option Collation is %q, which is no name of one", o.Collation)
+	case !collations.MatchString(o.TextCollation):
+		return fmt.Errorf("option TextCollation is %q, which is no name of one", o.TextCollation)
 	}
 	for field, name := range map[string]string{"Schema": o.Schema, "Table": o.Table, "ClaimIndex": o.ClaimIndex, "RetryIndex": o.RetryIndex} {
 		if !utf8.ValidString(name) || strings.ContainsRune(name, 0) {
@@ -102,6 +140,10 @@ func (o Options) mark(name, was string) (string, error) {
 			return "NVARCHAR(100)", nil
 		}
 		return was, nil
+	case "aggregate":
+		return o.Aggregate, nil
+	case "text_collation":
+		return o.TextCollation, nil
 	case "payload":
 		return o.Payload, nil
 	case "headers":

@@ -78,14 +78,29 @@ func withoutComments(script string) string {
 
 func TestRenderRefuses(t *testing.T) {
 	for field, o := range map[string]Options{
-		"Payload":    {Payload: "VARCHAR(10); DROP TABLE x"},
-		"EventType":  {EventType: "TEXT"},
-		"Collation":  {Collation: "Latin1] x"},
-		"Table":      {Table: "a\x00b"},
-		"characters": {Table: strings.Repeat("t", 120)},
+		"option Payload":       {Payload: "VARCHAR(10); DROP TABLE x"},
+		"of at most 8000":      {Payload: "NVARCHAR(4001)"},
+		"option EventType":     {EventType: "TEXT"},
+		"of at most 1692":      {EventType: "VARCHAR(1693)"},
+		"option Aggregate":     {Aggregate: "VARCHAR(MAX)"},
+		"option Collation":     {Collation: "Latin1] x"},
+		"option TextCollation": {TextCollation: "Latin1] x"},
+		"option Table":         {Table: "a\x00b"},
+		"characters":           {Table: strings.Repeat("t", 120)},
 	} {
 		if _, err := Outbox(o); err == nil || !strings.Contains(err.Error(), field) {
 			t.Errorf("%+v: got error %v, want one that names %s", o, err, field)
+		}
+	}
+}
+
+func TestRenderTakesTheLargestTypes(t *testing.T) {
+	for _, o := range []Options{
+		{EventType: "VARCHAR(1692)", Payload: "VARCHAR(8000)", Aggregate: "NVARCHAR(4000)"},
+		{EventType: "NVARCHAR(846)", Payload: "NVARCHAR(4000)"},
+	} {
+		if _, err := Outbox(o); err != nil {
+			t.Errorf("%+v: %v", o, err)
 		}
 	}
 }

@@ -86,11 +86,31 @@ func TestScriptMayRunAgain(t *testing.T) {
 	b.wantRows(pending, id...)
 }
 
+// A sequence from 1 on beside rows would hand out their ids again.
+func TestScriptMakesNoSequenceBesideRows(t *testing.T) {
+	b := newOutbox(t, scripts.Options{})
+	b.add("a", 1)
+	b.exec("DROP SEQUENCE {sequence}")
+	script, err := scripts.Outbox(b.options)
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, err = b.db.ExecContext(testContext(t), scripts.Batches(script)[1])
+	if err == nil || !strings.Contains(err.Error(), "START WITH a number above the highest id") {
+		t.Errorf("got %v", err)
+	}
+	b.exec("DELETE FROM {events}")
+	b.exec(scripts.Batches(script)[1])
+	if n := b.number("SELECT NEXT VALUE FOR {sequence}"); n != 1 {
+		t.Errorf("the sequence of an empty table begins at %d", n)
+	}
+}
+
 func TestScriptAddsOnlyWhatIsMissing(t *testing.T) {
 	b := newOutbox(t, scripts.Options{})
 	b.needCatalog()
 	id := b.add("a", 1)
-	b.exec("DROP INDEX IX_outbox_retry ON {events}; DROP TABLE {receipts}; DROP SEQUENCE {sequence}")
+	b.exec("DROP INDEX IX_outbox_retry ON {events}; DROP TABLE {receipts}")
 	b.create()
 	b.wantRows(pending, id...)
 	if err := b.store().Check(testContext(t)); err != nil {

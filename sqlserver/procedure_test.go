@@ -85,6 +85,7 @@ func TestProcedureThrows(t *testing.T) {
 			for says, bad := range map[string]string{
 				"event 1 of the batch: payload is missing":             `{"aggregate_type":"a","aggregate_id":"b","event_type":"c"}`,
 				"event 1 of the batch: event_type is missing":          `{"aggregate_type":"a","aggregate_id":"b","payload":"p"}`,
+				"event 1 of the batch: event_type is empty":            `{"aggregate_type":"a","aggregate_id":"b","event_type":"","payload":"p"}`,
 				"event 1 of the batch: payload is too long":            `{"aggregate_type":"a","aggregate_id":"b","event_type":"c","payload":"` + strings.Repeat("x", 2001) + `"}`,
 				"event 1 of the batch: aggregate_id is too long":       `{"aggregate_type":"a","aggregate_id":"` + strings.Repeat("x", 101) + `","event_type":"c","payload":"p"}`,
 				"event 1 of the batch: event_type does not fit":        `{"aggregate_type":"a","aggregate_id":"b","event_type":"` + strings.Repeat("x", 101) + `","payload":"p"}`,
@@ -102,6 +103,57 @@ func TestProcedureThrows(t *testing.T) {
 			}
 			if n := b.number("SELECT COUNT(*) FROM {events}"); n != 0 {
 				t.Errorf("%d events were written", n)
+			}
+		})
+	}
+}
+
+// What OPENJSON would pass over, or take for more events than there are.
+func TestProcedureTakesAnArrayOfObjectsOnly(t *testing.T) {
+	b := newOutbox(t, scripts.Options{})
+	procedure := b.installProcedure()
+	const good = `{"aggregate_type":"a","aggregate_id":"b","event_type":"c","payload":"p"}`
+	for _, bad := range []string{
+		"[" + good + ",null]", "[" + good + ",[]]", "[[" + good + "," + good + "]]", "[" + good + ",1]",
+		good, `{"5000":` + good + "}", `{"-1":` + good + "}",
+	} {
+		err := b.call(procedure, bad)
+		if err == nil || !strings.Contains(err.Error(), "must be a JSON array of objects") {
+			t.Errorf("%s: %v", bad, err)
+		}
+	}
+	err := b.call(procedure, "["+strings.Repeat(good+",", 4000)+good+"]")
+	if err == nil || !strings.Contains(err.Error(), "at most 4000 events") {
+		t.Errorf("4001 events: %v", err)
+	}
+	if n := b.number("SELECT COUNT(*) FROM {events}"); n != 0 {
+		t.Errorf("%d events were written", n)
+	}
+}
+
+// The aggregate's columns are judged by their own type and collation, not by
+// the database's.
+func TestProcedureJudgesAggregatesAsTheirColumns(t *testing.T) {
+	for name, c := range map[string]struct {
+		options scripts.Options
+		takes   bool
+	}{
+		"code page": {scripts.Options{}, false},
+		"nvarchar":  {scripts.Options{Aggregate: "NVARCHAR(100)"}, true},
+		"utf-8":     {scripts.Options{TextCollation: "Latin1_General_100_BIN2_UTF8"}, true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			b := newOutbox(t, c.options)
+			procedure := b.installProcedure()
+			err := b.call(procedure, `[{"aggregate_type":"日本","aggregate_id":"ā","event_type":"c","payload":"p"}]`)
+			if (err == nil) != c.takes {
+				t.Fatalf("got %v", err)
+			}
+			if !c.takes {
+				return
+			}
+			if e := claim(t, b.store(), "c", 1).Events[0]; e.AggregateType != "日本" || e.AggregateID != "ā" {
+				t.Errorf("came back as %q, %q", e.AggregateType, e.AggregateID)
 			}
 		})
 	}

@@ -183,7 +183,7 @@ func TestEveryScript(t *testing.T) {
 				}
 				want := map[string][]string{
 					"001": {
-						"PredicateSet PredicateSet", "If(CreateSequence)", "If(CreateTable)",
+						"PredicateSet PredicateSet", "If(Begin(If(If(Throw)) CreateSequence))", "If(CreateTable)",
 						"If(CreateIndex)", "If(CreateIndex)", "If(CreateTable)", "If(CreateTable)",
 					},
 					"010": {"PredicateSet PredicateSet", "CreateOrAlterProcedure"},
