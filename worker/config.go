@@ -82,6 +82,12 @@ const (
 	MaxBatch = 2000
 )
 
+// LongestPublishDeadline leaves a tenth of the lease, and at least half a
+// second, to settle what was sent at the last moment.
+func LongestPublishDeadline(lease time.Duration) time.Duration {
+	return lease - max(lease/10, 500*time.Millisecond)
+}
+
 func (c Config) withDefaults() Config {
 	c.Lanes = cmp.Or(c.Lanes, DefaultLanes)
 	c.Batch = cmp.Or(c.Batch, DefaultBatch)
@@ -139,9 +145,12 @@ func (c Config) Validate() error {
 			return fmt.Errorf("worker: %s is %s, it may be 1ms or more", d.name, d.value)
 		}
 	}
-	if c.PublishDeadline >= c.Lease {
-		return fmt.Errorf("worker: PublishDeadline (%s) must be shorter than Lease (%s): after the lease another worker sends the same events",
-			c.PublishDeadline, c.Lease)
+	if c.PublishDeadline > LongestPublishDeadline(c.Lease) {
+		return fmt.Errorf("worker: PublishDeadline (%s) must be at most %s under a Lease of %s: after the lease another worker sends the same events, and settling needs time before it",
+			c.PublishDeadline, LongestPublishDeadline(c.Lease), c.Lease)
+	}
+	if c.Paused && c.Drain {
+		return fmt.Errorf("worker: Paused and Drain exclude each other: a paused worker empties nothing")
 	}
 	return nil
 }

@@ -26,6 +26,8 @@ func TestConfigNamesTheFieldThatIsWrong(t *testing.T) {
 		{"MaxRounds", func(c *Config) { c.MaxRounds = -1 }},
 		{"MaxInFlight", func(c *Config) { c.MaxInFlight = -3 }},
 		{"MaxAttempts", func(c *Config) { c.MaxAttempts = -1 }},
+		{"Paused", func(c *Config) { c.Paused, c.Drain = true, true }},
+		{"PublishDeadline", func(c *Config) { c.PublishDeadline = c.Lease - time.Millisecond + DefaultLease }},
 		{"IdlePoll", func(c *Config) { c.IdlePoll = -time.Second }},
 		{"PublishDeadline", func(c *Config) { c.PublishDeadline = time.Minute }},
 		{"PublishDeadline", func(c *Config) { c.Lease, c.PublishDeadline = 10*time.Second, 10*time.Second }},

@@ -94,7 +94,8 @@ type Reaped struct {
 type Heartbeat struct {
 	Lanes    int
 	InFlight int
-	// Breakers is a JSON object, destination to state; nil where there are none.
+	// Breakers is a JSON object of the event types that cannot be published, and
+	// since when; nil where there are none.
 	Breakers []byte
 }
 

@@ -19,19 +19,23 @@ type fakeStore struct {
 	rows     map[int64]*fakeRow
 	receipts map[uuid.UUID]Receipt
 	next     int64
+	claimed  int
 	calls    map[string]int
 	lease    time.Duration
 
 	// fail is asked before the nth call of a kind; took is how long a call takes.
 	fail func(call string, nth int) error
 	took time.Duration
+	// hang keeps a call until its context ends.
+	hang func(call string) bool
+	// foldCase makes the table's collation case-insensitive.
+	foldCase bool
 }
 
 type fakeRow struct {
 	event  Event
-	status string // pending, processed, failed
-	parked bool
-	claim  uuid.UUID
+	status string    // pending, processed, failed
+	claim  uuid.UUID // the last one; it stands for the fence of the real table
 }
 
 func newFakeStore() *fakeStore {
@@ -50,8 +54,12 @@ func (s *fakeStore) add(eventType string, n int) {
 func (s *fakeStore) enter(ctx context.Context, call string) error {
 	s.mu.Lock()
 	s.calls[call]++
-	nth, fail := s.calls[call], s.fail
+	nth, fail, hang := s.calls[call], s.fail, s.hang
 	s.mu.Unlock()
+	if hang != nil && hang(call) {
+		<-ctx.Done()
+		return ctx.Err()
+	}
 	if !sleep(ctx, s.took) {
 		return ctx.Err()
 	}
@@ -65,6 +73,17 @@ func (s *fakeStore) setFail(f func(call string, nth int) error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.fail = f
+}
+
+func (s *fakeStore) setHang(f func(call string) bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.hang = f
+}
+
+// same compares as the column does.
+func (s *fakeStore) same(a, b string) bool {
+	return a == b || s.foldCase && strings.EqualFold(a, b)
 }
 
 func (s *fakeStore) called(call string) int {
@@ -85,6 +104,13 @@ func (s *fakeStore) count(status string) int {
 	return n
 }
 
+// claimedEvents counts events in claims, each as often as it was claimed.
+func (s *fakeStore) claimedEvents() int {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.claimed
+}
+
 func (s *fakeStore) openReceipts() int {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -95,22 +121,30 @@ func (s *fakeStore) Pending(ctx context.Context, types []string) ([]string, erro
 	if err := s.enter(ctx, "Pending"); err != nil {
 		return nil, err
 	}
-	return s.pendingTypes(func(t string) bool { return slices.Contains(types, t) }), nil
+	var pending []string
+	for _, row := range s.pendingTypes() {
+		for _, t := range types {
+			if s.same(row, t) {
+				pending = append(pending, t)
+			}
+		}
+	}
+	return pending, nil
 }
 
 func (s *fakeStore) DiscoverPending(ctx context.Context, limit int) ([]string, error) {
 	if err := s.enter(ctx, "DiscoverPending"); err != nil {
 		return nil, err
 	}
-	return s.pendingTypes(func(string) bool { return true }), nil
+	return s.pendingTypes(), nil
 }
 
-func (s *fakeStore) pendingTypes(want func(string) bool) []string {
+func (s *fakeStore) pendingTypes() []string {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	var types []string
 	for _, r := range s.rows {
-		if r.status == "pending" && want(r.event.Type) && !slices.Contains(types, r.event.Type) {
+		if r.status == "pending" && !slices.Contains(types, r.event.Type) {
 			types = append(types, r.event.Type)
 		}
 	}
@@ -126,7 +160,7 @@ func (s *fakeStore) Claim(ctx context.Context, req ClaimRequest) (Claim, error) 
 	defer s.mu.Unlock()
 	var ids []int64
 	for id, r := range s.rows {
-		if r.status == "pending" && r.event.Type == req.EventType && (!req.After.Set || id > req.After.ID) {
+		if r.status == "pending" && s.same(r.event.Type, req.EventType) && (!req.After.Set || id > req.After.ID) {
 			ids = append(ids, id)
 		}
 	}
@@ -141,9 +175,12 @@ func (s *fakeStore) Claim(ctx context.Context, req ClaimRequest) (Claim, error) 
 	for _, id := range ids {
 		r := s.rows[id]
 		r.status, r.claim = "processed", c.Receipt.ID
-		c.Events = append(c.Events, r.event)
+		e := r.event
+		e.Type = req.EventType
+		c.Events = append(c.Events, e)
 	}
 	s.receipts[c.Receipt.ID] = c.Receipt
+	s.claimed += len(ids)
 	return c, nil
 }
 
@@ -174,17 +211,24 @@ func (s *fakeStore) Settle(ctx context.Context, st Settlement) error {
 	}
 	delete(s.receipts, st.Receipt.ID)
 	for _, id := range st.Returned {
-		s.rows[id].status = "pending"
+		s.move(id, st.Receipt.ID, "pending")
 	}
 	for _, f := range st.Failed {
-		s.rows[f.ID].status, s.rows[f.ID].parked = "failed", f.RetryIn == 0
+		s.move(f.ID, st.Receipt.ID, "failed")
 	}
 	return nil
 }
 
+// move changes a row that still belongs to the claim.
+func (s *fakeStore) move(id int64, claim uuid.UUID, status string) {
+	if r := s.rows[id]; r.claim == claim {
+		r.status = status
+	}
+}
+
 func (s *fakeStore) Check(ctx context.Context) error { return s.enter(ctx, "Check") }
 
-// EqualTypes compares as a case-insensitive collation does.
+// EqualTypes calls types equal that differ in case alone.
 func (s *fakeStore) EqualTypes(ctx context.Context, types []string) (pairs [][2]string, err error) {
 	if err := s.enter(ctx, "EqualTypes"); err != nil {
 		return nil, err
@@ -212,8 +256,8 @@ func (s *fakeStore) Reap(ctx context.Context) (Reaped, error) {
 		}
 		delete(s.receipts, id)
 		r.Receipts++
-		for _, id := range receipt.EventIDs {
-			s.rows[id].status = "pending"
+		for _, event := range receipt.EventIDs {
+			s.move(event, id, "pending")
 			r.Returned++
 		}
 	}
@@ -260,10 +304,19 @@ func (j *journal) Publish(_ context.Context, events []Event) []Outcome {
 func (j *journal) check(n int) error {
 	j.mu.Lock()
 	defer j.mu.Unlock()
+	if len(j.sent) != n {
+		return fmt.Errorf("%d different events were sent, want %d", len(j.sent), n)
+	}
 	for id := range int64(n) {
 		if got := j.sent[id+1]; got != 1 {
 			return fmt.Errorf("event %d was sent %d times, want once", id+1, got)
 		}
 	}
 	return nil
+}
+
+func (j *journal) times(id int64) int {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	return j.sent[id]
 }

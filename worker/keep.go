@@ -44,14 +44,11 @@ func every(ctx context.Context, interval time.Duration, do func(context.Context)
 }
 
 // reap gives back what others left, and brings back what failed long enough
-// ago.
+// ago. The store logs each receipt; here they are counted.
 func (w *Worker) reap(ctx context.Context) {
 	r, err := w.cfg.Store.Reap(ctx)
-	if r.Receipts > 0 || r.Unreadable > 0 {
+	if r.Receipts > 0 {
 		w.cfg.Observer.Reaped(r)
-		w.log.Warn("receipts whose lease was over",
-			zap.Int("reaped", r.Receipts), zap.Int("events_returned", r.Returned), zap.Int("events_parked", r.Parked),
-			zap.Int64s("events_not_there", r.Missing), zap.Int("unreadable_left_alone", r.Unreadable))
 	}
 	if err == nil {
 		_, err = w.cfg.Store.RetryDue(ctx)
@@ -60,7 +57,9 @@ func (w *Worker) reap(ctx context.Context) {
 }
 
 func (w *Worker) heartbeat(ctx context.Context) {
-	err := w.cfg.Store.Heartbeat(ctx, Heartbeat{Lanes: w.cfg.Lanes, InFlight: int(w.inFlight.Load())})
+	err := w.cfg.Store.Heartbeat(ctx, Heartbeat{
+		Lanes: w.cfg.Lanes, InFlight: int(w.inFlight.Load()), Breakers: w.cooldown.state(),
+	})
 	w.note(ctx, w.beats, err)
 }
 
@@ -69,7 +68,7 @@ func (w *Worker) reportUnrouted(ctx context.Context) {
 	if err == nil && news && len(types) > 0 {
 		w.log.Warn("events are pending that no route names; they wait until one does", zap.Strings("event_types", types))
 	}
-	w.note(ctx, w.reaps, err)
+	w.note(ctx, w.looks, err)
 }
 
 // note keeps the outage; an error that the stop itself caused is none.

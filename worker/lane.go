@@ -9,25 +9,39 @@ import (
 	"go.uber.org/zap"
 )
 
-// lane claims until ctx ends, looking at it before every round. It takes a
-// place first, so that no claimed batch waits with its lease running. sending
-// outlives ctx: a claim under way is finished, not torn.
-func (w *Worker) lane(ctx, sending context.Context, drained func()) {
+const (
+	// probePatience bounds one look for work: whoever looks holds up all lanes.
+	probePatience = 10 * time.Second
+	// barPoll is how often a lane asks whether settling works again.
+	barPoll = 500 * time.Millisecond
+)
+
+// stages are the contexts of a run. Each outlives the one before it.
+type stages struct {
+	claiming context.Context // ends with the stop: no new round
+	reading  context.Context // then claims under way
+	sending  context.Context // then batches under way
+	drained  func()          // ends claiming: there is nothing left
+}
+
+// lane claims until the stop, looking at it before every round. It takes a
+// place first, so that no claimed batch waits with its lease running.
+func (w *Worker) lane(st stages) {
 	pause := newPause(100*time.Millisecond, 5*time.Second)
 	for {
 		select {
 		case w.places <- struct{}{}:
-		case <-ctx.Done():
+		case <-st.claiming.Done():
 			return
 		}
-		r, ok := w.nextRound(ctx, drained)
+		r, ok := w.nextRound(st)
 		if !ok {
 			<-w.places
 			return
 		}
-		if err := w.claim(sending, r); err != nil {
+		if err := w.claim(st, r); err != nil {
 			w.claims.failed(err)
-			if !sleep(ctx, pauseFor(err, pause)) {
+			if !sleep(st.claiming, pauseFor(err, pause)) {
 				return
 			}
 			continue
@@ -39,16 +53,15 @@ func (w *Worker) lane(ctx, sending context.Context, drained func()) {
 
 // claim makes one claim and hands it on together with the place that the lane
 // holds; when there is nothing to hand on, the place is given back.
-func (w *Worker) claim(sending context.Context, r round) error {
+func (w *Worker) claim(st stages, r round) error {
 	// Both deadlines run on this process' monotonic clock from before the
 	// request, so they end before the lease, which begins when the database
 	// executes it.
 	asked := time.Now()
 	until := asked.Add(w.cfg.PublishDeadline)
-	ctx, cancel := context.WithDeadline(sending, until)
+	ctx, cancel := context.WithDeadline(st.reading, until)
 	defer cancel()
-	w.outstanding.Add(1)
-	c, err := w.cfg.Store.Claim(ctx, ClaimRequest{EventType: r.eventType, After: r.after, Batch: w.cfg.Batch})
+	c, err := w.cfg.Store.Claim(ctx, ClaimRequest{EventType: r.eventType, After: r.after, Batch: r.batch})
 	if err != nil {
 		c = Claim{}
 	}
@@ -60,26 +73,26 @@ func (w *Worker) claim(sending context.Context, r round) error {
 	}
 	w.cfg.Observer.Claimed(r.eventType, len(c.Events), time.Since(asked))
 	w.inFlight.Add(int64(len(c.Events)))
-	w.publishing.Go(func() { w.publish(sending, c, until, asked.Add(w.cfg.Lease)) })
+	w.publishing.Go(func() { w.publish(st.sending, c, until, asked.Add(w.cfg.Lease)) })
 	return nil
 }
 
 // publish sends a claim and hands what came of it to the settler.
 func (w *Worker) publish(sending context.Context, c Claim, until, leaseOver time.Time) {
-	started := time.Now()
+	began := time.Now()
 	ctx, cancel := context.WithDeadlineCause(sending, until, ErrDeadline)
 	outcomes := w.cfg.Publisher.Publish(ctx, c.Events)
 	cancel()
-	w.cfg.Observer.Published(c.Receipt.EventType, outcomes, time.Since(started))
-	w.report(c, outcomes)
+	w.cfg.Observer.Published(c.Receipt.EventType, outcomes, time.Since(began))
+	w.report(c, outcomes, began)
 	w.inFlight.Add(-int64(len(c.Events)))
-	w.endings <- ending{settlement: settlement(c, outcomes, w.cfg.MaxAttempts), leaseOver: leaseOver}
+	w.endings <- &ending{settlement: settlement(c, outcomes, w.cfg.MaxAttempts), leaseOver: leaseOver}
 	<-w.places
 }
 
 // report says what a person should know of the outcomes, and lets the event
 // type rest when its batch did not go out.
-func (w *Worker) report(c Claim, outcomes []Outcome) {
+func (w *Worker) report(c Claim, outcomes []Outcome, began time.Time) {
 	if len(outcomes) != len(c.Events) {
 		w.log.Error("the publisher broke its contract; events without an outcome count as unsent",
 			zap.Int("events", len(c.Events)), zap.Int("outcomes", len(outcomes)))
@@ -87,9 +100,10 @@ func (w *Worker) report(c Claim, outcomes []Outcome) {
 	t := count(len(c.Events), outcomes)
 	switch {
 	case t.unsent == 0:
-		w.cooldown.passed(c.Receipt.EventType)
+		w.cooldown.passed(c.Receipt.EventType, began)
 	case !errors.Is(t.unsentErr, errGraceOver):
 		w.cooldown.failed(c.Receipt.EventType, t.unsentErr)
+		w.schedule.rest(c.Receipt.EventType)
 	}
 	if t.refused+t.failed == 0 {
 		return
@@ -106,20 +120,32 @@ func (w *Worker) report(c Claim, outcomes []Outcome) {
 }
 
 // nextRound draws a round from the schedule; while the cycle is over, one lane
-// looks for work and the others wait for what it finds.
-func (w *Worker) nextRound(ctx context.Context, drained func()) (round, bool) {
+// looks for work and the others wait for what it finds. The round counts as
+// outstanding from before it is drawn, so that a drain never sees none between
+// the drawing and the claim.
+func (w *Worker) nextRound(st stages) (round, bool) {
+	ctx, trial := st.claiming, false
 	for ctx.Err() == nil {
-		if !w.settleBarred.Load() {
-			if r, ok := w.schedule.next(); ok {
-				return r, true
+		if w.bar.closed() && !trial {
+			if trial = w.bar.trial(); !trial {
+				sleep(ctx, barPoll)
+				continue
 			}
 		}
+		w.outstanding.Add(1)
+		if r, ok := w.schedule.next(); ok {
+			if trial {
+				r.batch = 1
+			}
+			return r, true
+		}
+		w.outstanding.Add(-1)
 		select {
 		case w.probing <- struct{}{}:
 		case <-ctx.Done():
 			return round{}, false
 		}
-		w.refill(ctx, drained)
+		w.refill(st)
 		<-w.probing
 	}
 	return round{}, false
@@ -128,11 +154,8 @@ func (w *Worker) nextRound(ctx context.Context, drained func()) (round, bool) {
 // refill starts the next cycle. The pause before it is the longer the emptier
 // the last one was: a backlog is drained without pause, and a trickle is moved
 // in few small batches instead of one claim an event.
-func (w *Worker) refill(ctx context.Context, drained func()) {
-	if w.settleBarred.Load() {
-		w.tryToUnbar(ctx)
-		return
-	}
+func (w *Worker) refill(st stages) {
+	ctx := st.claiming
 	if w.schedule.open() {
 		return // another lane was quicker
 	}
@@ -140,23 +163,26 @@ func (w *Worker) refill(ctx context.Context, drained func()) {
 	if !sleepUnless(ctx, pause, w.schedule.deepened) {
 		return
 	}
-	open := w.outstanding.Load()
-	types, err := w.catalog.pending(ctx, w.cfg.Store, w.cfg.Drain)
+	idle := w.outstanding.Load() == 0 && time.Now().UnixNano() > w.abandoned.Load()
+	call, cancel := context.WithTimeout(ctx, probePatience)
+	types, err := w.catalog.pending(call, w.cfg.Store, w.cfg.Drain)
+	cancel()
 	if err != nil {
 		if ctx.Err() == nil {
-			w.claims.failed(err)
+			w.probes.failed(err)
 		}
-		w.schedule.begin(nil)
-		sleep(ctx, pauseHint(err))
+		w.schedule.begin(nil, w.cfg.Batch, nil)
+		sleep(ctx, pauseFor(err, w.probePause))
 		return
 	}
-	w.claims.passed()
-	if w.cfg.Drain && len(types) == 0 && open == 0 {
+	w.probes.passed()
+	w.probePause.Reset()
+	if w.cfg.Drain && idle && len(types) == 0 {
 		w.log.Info("drained: nothing is pending and nothing in flight")
-		drained()
+		st.drained()
 		return
 	}
-	w.schedule.begin(w.cooldown.awake(types))
+	w.schedule.begin(w.cooldown.awake(types), w.cfg.Batch, w.cooldown.trying)
 }
 
 // idlePause is IdlePoll after an empty cycle and nothing after one that filled
@@ -168,19 +194,4 @@ func idlePause(poll time.Duration, claimed, batch int) time.Duration {
 	}
 	d := time.Duration(float64(poll) * (1 - float64(claimed)/float64(batch)))
 	return d + time.Duration(rand.Int64N(int64(d/5)+1))
-}
-
-// tryToUnbar asks the database whether settling is allowed by now.
-func (w *Worker) tryToUnbar(ctx context.Context) {
-	if !sleep(ctx, 2*time.Second) {
-		return
-	}
-	if err := w.cfg.Store.Check(ctx); err != nil {
-		if ctx.Err() == nil {
-			w.settles.failed(err)
-		}
-		return
-	}
-	w.settleBarred.Store(false)
-	w.settles.passed()
 }

@@ -31,13 +31,16 @@ func (o *outage) failed(err error) {
 	}
 }
 
-func (o *outage) passed() {
+func (o *outage) passed() { o.over("works again") }
+
+// over ends the outage, if there is one, in the given words.
+func (o *outage) over(how string) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	if o.since.IsZero() {
 		return
 	}
-	o.log.Info(o.subject+" works again",
+	o.log.Info(o.subject+" "+how,
 		zap.Duration("after", time.Since(o.since).Round(time.Millisecond)),
 		zap.Int("failures", o.count))
 	o.since, o.count, o.last = time.Time{}, 0, nil
@@ -50,5 +53,11 @@ func (o *outage) err() error {
 	if o.since.IsZero() {
 		return nil
 	}
-	return fmt.Errorf("%s fails since %s: %w", o.subject, time.Since(o.since).Round(time.Second), o.last)
+	return fmt.Errorf("%s has been failing for %s: %w", o.subject, time.Since(o.since).Round(time.Second), o.last)
+}
+
+func (o *outage) begun() time.Time {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	return o.since
 }

@@ -29,12 +29,17 @@ type turn struct {
 	eventType string
 	cursor    Cursor
 	rounds    int // handed out
+	batch     int // events a claim may take
 	active    int // handed out and not back
 	deep      bool
 	finished  bool
+	trial     bool // one small claim, because the last one could not be sent
 }
 
 func (t *turn) open(maxRounds int) bool {
+	if t.trial {
+		maxRounds = 1
+	}
 	return !t.finished && t.rounds < maxRounds && (t.deep || t.active == 0)
 }
 
@@ -43,11 +48,14 @@ type round struct {
 	turn      *turn
 	eventType string
 	after     Cursor
+	batch     int
 }
 
-// begin starts a cycle. Rounds of the last one that are still out do no harm:
-// their turns are simply not looked at any more. No cursor survives.
-func (s *schedule) begin(types []string) {
+// begin starts a cycle with claims of batch events, or one trial claim of the
+// types that trying names. Rounds of the last cycle that are still out do no
+// harm: their turns are simply not looked at any more. No cursor survives; that
+// a type was still deep when its rounds were used up does.
+func (s *schedule) begin(types []string, batch int, trying func(eventType string) bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	deep := make(map[string]bool, len(s.types))
@@ -57,7 +65,21 @@ func (s *schedule) begin(types []string) {
 	s.events = 0
 	s.types = make([]*turn, len(types))
 	for i, t := range types {
-		s.types[i] = &turn{eventType: t, deep: deep[t]}
+		s.types[i] = &turn{eventType: t, batch: batch, deep: deep[t]}
+		if trying != nil && trying(t) {
+			s.types[i].trial, s.types[i].batch = true, min(batch, trialBatch)
+		}
+	}
+}
+
+// rest finishes a type for this cycle: its batches cannot go out.
+func (s *schedule) rest(eventType string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, t := range s.types {
+		if t.eventType == eventType {
+			t.finished, t.deep = true, false
+		}
 	}
 }
 
@@ -80,7 +102,7 @@ func (s *schedule) next() (round, bool) {
 	}
 	best.rounds++
 	best.active++
-	return round{turn: best, eventType: best.eventType, after: best.cursor}, true
+	return round{turn: best, eventType: best.eventType, after: best.cursor, batch: best.batch}, true
 }
 
 // done takes a round back with what it claimed. A claim that came back short

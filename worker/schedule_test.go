@@ -37,7 +37,7 @@ func drawNothing(t *testing.T, s *schedule) {
 
 func TestScheduleTurnsBetweenTypes(t *testing.T) {
 	s := newSchedule(2, 0)
-	s.begin([]string{"a", "b"})
+	s.begin([]string{"a", "b"}, 5, nil)
 	var order []string
 	for range 4 {
 		r := draw(t, s)
@@ -52,7 +52,7 @@ func TestScheduleTurnsBetweenTypes(t *testing.T) {
 
 func TestScheduleKeysetLivesOneCycle(t *testing.T) {
 	s := newSchedule(3, 0)
-	s.begin([]string{"a"})
+	s.begin([]string{"a"}, 5, nil)
 	r := draw(t, s)
 	if r.after.Set {
 		t.Errorf("the first round of a cycle reads above %d, want no bound", r.after.ID)
@@ -61,11 +61,8 @@ func TestScheduleKeysetLivesOneCycle(t *testing.T) {
 	if r = draw(t, s); r.after != After(10) {
 		t.Errorf("the second round reads above %+v, want above 10", r.after)
 	}
-	// A claim that comes back late never moves the cursor down.
-	late := draw(t, s)
-	s.done(r, claimOf(31, 40, true))
-	s.done(late, claimOf(11, 20, true))
-	s.begin([]string{"a"})
+	s.done(r, claimOf(11, 20, true))
+	s.begin([]string{"a"}, 5, nil)
 	if r = draw(t, s); r.after.Set {
 		t.Errorf("the new cycle reads above %d, want no bound: a lower id may have been committed since", r.after.ID)
 	}
@@ -73,7 +70,7 @@ func TestScheduleKeysetLivesOneCycle(t *testing.T) {
 
 func TestScheduleCursorNeverMovesDown(t *testing.T) {
 	s := newSchedule(10, 0)
-	s.begin([]string{"a"})
+	s.begin([]string{"a"}, 5, nil)
 	s.done(draw(t, s), claimOf(1, 10, true))
 	low, high := draw(t, s), draw(t, s)
 	s.done(high, claimOf(21, 30, true))
@@ -85,7 +82,7 @@ func TestScheduleCursorNeverMovesDown(t *testing.T) {
 
 func TestScheduleShortClaimEndsType(t *testing.T) {
 	s := newSchedule(20, 0)
-	s.begin([]string{"a"})
+	s.begin([]string{"a"}, 5, nil)
 	s.done(draw(t, s), claimOf(1, 3, false))
 	drawNothing(t, s)
 	if got := s.claimed(); got != 3 {
@@ -95,7 +92,7 @@ func TestScheduleShortClaimEndsType(t *testing.T) {
 
 func TestScheduleSecondLaneJoinsDeepTypesOnly(t *testing.T) {
 	s := newSchedule(20, 0)
-	s.begin([]string{"a"})
+	s.begin([]string{"a"}, 5, nil)
 	first := draw(t, s)
 	drawNothing(t, s) // nobody knows yet whether there is more than one claim
 	s.done(first, claimOf(1, 5, true))
@@ -110,21 +107,48 @@ func TestScheduleSecondLaneJoinsDeepTypesOnly(t *testing.T) {
 
 func TestScheduleDepthOutlivesTheCycle(t *testing.T) {
 	s := newSchedule(1, 0)
-	s.begin([]string{"a"})
+	s.begin([]string{"a"}, 5, nil)
 	s.done(draw(t, s), claimOf(1, 5, true))
 	s.maxRounds = 5
-	s.begin([]string{"a"})
+	s.begin([]string{"a"}, 5, nil)
 	draw(t, s)
 	draw(t, s)
 }
 
 func TestScheduleIgnoresRoundsOfAnEarlierCycle(t *testing.T) {
 	s := newSchedule(5, 0)
-	s.begin([]string{"a"})
+	s.begin([]string{"a"}, 5, nil)
 	old := draw(t, s)
-	s.begin([]string{"a"})
+	s.begin([]string{"a"}, 5, nil)
 	s.done(old, claimOf(1, 5, false))
 	if r := draw(t, s); r.after.Set {
 		t.Errorf("an old round moved the new cycle's cursor to %d", r.after.ID)
 	}
+}
+
+func TestScheduleTrialIsOneSmallClaim(t *testing.T) {
+	s := newSchedule(20, 0)
+	s.begin([]string{"down", "up"}, 500, func(eventType string) bool { return eventType == "down" })
+	batches := map[string][]int{}
+	for range 4 {
+		r := draw(t, s)
+		batches[r.eventType] = append(batches[r.eventType], r.batch)
+		s.done(r, claimOf(1, 5, true))
+	}
+	want := map[string][]int{"down": {trialBatch}, "up": {500, 500, 500}}
+	if diff := cmp.Diff(want, batches); diff != "" {
+		t.Errorf("claims (-want +got):\n%s", diff)
+	}
+}
+
+func TestScheduleRestEndsATypeInMidCycle(t *testing.T) {
+	s := newSchedule(20, 0)
+	s.begin([]string{"a"}, 5, nil)
+	s.done(draw(t, s), claimOf(1, 5, true))
+	draw(t, s)
+	s.rest("a")
+	drawNothing(t, s)
+	s.begin([]string{"a"}, 5, nil)
+	draw(t, s)
+	drawNothing(t, s) // that it was deep is forgotten
 }

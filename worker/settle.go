@@ -3,8 +3,10 @@ package worker
 import (
 	"context"
 	"errors"
+	"slices"
 	"time"
 
+	"github.com/cenkalti/backoff/v5"
 	"go.uber.org/zap"
 )
 
@@ -13,6 +15,11 @@ import (
 type ending struct {
 	settlement Settlement
 	leaseOver  time.Time
+
+	// Of the settler alone:
+	tries   int
+	nextTry time.Time
+	pause   *backoff.ExponentialBackOff
 }
 
 const (
@@ -21,111 +28,186 @@ const (
 	// dies with a receipt not deleted has its batch published twice.
 	settleGroup  = 64
 	settleLinger = 20 * time.Millisecond
+	// settlePatience bounds one try: a connection that hangs must not use up the
+	// lease of everything that waits behind it.
+	settlePatience = 10 * time.Second
 )
 
-// settle ends claims until the channel is closed. ctx is what is left of the
-// grace period.
-func (w *Worker) settle(ctx context.Context) {
-	for first := range w.endings {
-		w.settleAll(ctx, w.gather(ctx, first))
-	}
+// settler ends claims. What cannot be settled waits for its next try without
+// holding up the others. It is one goroutine.
+type settler struct {
+	w    *Worker
+	open []*ending
 }
 
-// gather takes what comes within the linger.
-func (w *Worker) gather(ctx context.Context, first ending) []ending {
-	group := []ending{first}
-	linger := time.NewTimer(settleLinger)
-	defer linger.Stop()
-	for len(group) < settleGroup {
+// run settles what comes until the channel is closed and all is ended. ctx is
+// what is left of the grace period; when it ends, the rest is left to the
+// reaper.
+func (s *settler) run(ctx context.Context) {
+	incoming := (<-chan *ending)(s.w.endings)
+	for incoming != nil || len(s.open) > 0 {
+		accept := incoming
+		if len(s.open) >= cap(s.w.endings) {
+			accept = nil // publishers wait, and with them the lanes
+		}
+		wake := time.NewTimer(s.untilNext(incoming == nil))
 		select {
-		case e, ok := <-w.endings:
+		case e, ok := <-accept:
 			if !ok {
-				return group
+				incoming = nil
+				break
 			}
-			group = append(group, e)
-		case <-linger.C:
-			return group
+			e.nextTry = time.Now().Add(settleLinger)
+			e.pause = newPause(50*time.Millisecond, 2*time.Second)
+			s.open = append(s.open, e)
+		case <-wake.C:
+			s.pass(ctx, incoming == nil)
 		case <-ctx.Done():
-			return group
+			s.abandonAll(incoming)
+			return
 		}
-	}
-	return group
-}
-
-// settleAll ends a group: the claims that went out whole in one statement, the
-// others in a transaction each.
-func (w *Worker) settleAll(ctx context.Context, group []ending) {
-	defer w.outstanding.Add(-int64(len(group)))
-	var sent []Receipt
-	var leaseOver time.Time
-	for _, e := range group {
-		if e.settlement.AllSent() {
-			sent = append(sent, e.settlement.Receipt)
-			if e.leaseOver.After(leaseOver) {
-				leaseOver = e.leaseOver
-			}
-		}
-	}
-	if len(sent) > 0 {
-		lost, again := 0, false
-		w.persist(ctx, leaseOver, len(sent), func(ctx context.Context) (int, error) {
-			n, err := w.cfg.Store.SettleSent(ctx, sent)
-			if err == nil && !again {
-				lost = n // after a failed try, missing receipts may be our own doing
-			}
-			again = true
-			return lost, err
-		})
-		if lost > 0 {
-			w.log.Warn("receipts were reaped before they were settled: their events are published twice; the lease is too short or this process stood still",
-				zap.Int("receipts", lost), zap.Duration("lease", w.cfg.Lease))
-		}
-	}
-	for _, e := range group {
-		if e.settlement.AllSent() {
-			continue
-		}
-		again := false
-		w.persist(ctx, e.leaseOver, 1, func(ctx context.Context) (int, error) {
-			err := w.cfg.Store.Settle(ctx, e.settlement)
-			if !errors.Is(err, ErrLeaseLost) {
-				again = true
-				return 0, err
-			}
-			if again {
-				return 0, nil // the try before did commit
-			}
-			w.log.Warn("a lease was lost before its claim was settled: nothing was changed",
-				zap.Stringer("claim", e.settlement.Receipt.ID), zap.Duration("lease", w.cfg.Lease))
-			return 1, nil
-		})
+		wake.Stop()
 	}
 }
 
-// persist tries to settle until it succeeds, the lease is over or the grace
-// period is. Giving up loses nothing: the receipt stays and is reaped.
-func (w *Worker) persist(ctx context.Context, leaseOver time.Time, receipts int, settle func(context.Context) (lost int, err error)) {
-	pause := newPause(50*time.Millisecond, 2*time.Second)
-	for {
-		started := time.Now()
-		try, cancel := context.WithDeadline(ctx, leaseOver)
-		lost, err := settle(try)
-		cancel()
-		if err == nil {
-			w.settles.passed()
-			w.settleBarred.Store(false)
-			w.cfg.Observer.Settled(receipts, lost, time.Since(started))
+// untilNext is how long nothing is due. Nobody lingers for company when none
+// can come.
+func (s *settler) untilNext(last bool) time.Duration {
+	next := time.Hour
+	for _, e := range s.open {
+		if last && e.tries == 0 {
+			return 0
+		}
+		next = min(next, time.Until(e.nextTry))
+	}
+	return max(next, 0)
+}
+
+// pass tries everything that is due, once: the claims that went out whole in
+// one statement, the others in a transaction each.
+func (s *settler) pass(ctx context.Context, last bool) {
+	now := time.Now()
+	for _, e := range slices.Clone(s.open) {
+		if !now.Before(e.leaseOver) {
+			s.abandon(e)
+		}
+	}
+	due := func(e *ending) bool { return !now.Before(e.nextTry) || last && e.tries == 0 }
+	if slices.ContainsFunc(s.open, func(e *ending) bool { return e.settlement.AllSent() && due(e) }) {
+		var group []*ending
+		for _, e := range s.open {
+			// Those still waiting for company have found it.
+			if e.settlement.AllSent() && (due(e) || e.tries == 0) && len(group) < settleGroup {
+				group = append(group, e)
+			}
+		}
+		if !s.settleSent(ctx, group) {
 			return
 		}
-		w.settles.failed(err)
-		if errors.Is(err, ErrPermanent) {
-			w.settleBarred.Store(true)
-		}
-		wait := pauseFor(err, pause)
-		if time.Now().Add(wait).After(leaseOver) || !sleep(ctx, wait) {
-			w.log.Error("a claim was not settled in time; its receipt will be reaped and its events published again",
-				zap.Int("receipts", receipts), zap.Error(err))
+	}
+	for _, e := range slices.Clone(s.open) {
+		if !e.settlement.AllSent() && due(e) && !s.settleOne(ctx, e) {
 			return
 		}
+	}
+}
+
+// settleSent returns false when the database does not answer at all, so that
+// the pass does not spend its patience on every claim in turn.
+func (s *settler) settleSent(ctx context.Context, group []*ending) bool {
+	receipts := make([]Receipt, len(group))
+	repeated := 0
+	for i, e := range group {
+		receipts[i] = e.settlement.Receipt
+		if e.tries > 0 {
+			repeated++
+		}
+	}
+	lost := 0
+	answered, err := s.try(ctx, group, s.w.settles, func(ctx context.Context) (err error) {
+		lost, err = s.w.cfg.Store.SettleSent(ctx, receipts)
+		// After a failed try, receipts that are missing may be our own doing.
+		lost = max(0, lost-repeated)
+		return err
+	}, &lost)
+	if err == nil && lost > 0 {
+		s.w.log.Warn("receipts were reaped before they were settled: their events are published twice; the lease is too short or this process stood still",
+			zap.Int("receipts", lost), zap.Duration("lease", s.w.cfg.Lease))
+	}
+	return answered
+}
+
+func (s *settler) settleOne(ctx context.Context, e *ending) bool {
+	lost := 0
+	answered, _ := s.try(ctx, []*ending{e}, s.w.returns, func(ctx context.Context) error {
+		err := s.w.cfg.Store.Settle(ctx, e.settlement)
+		if !errors.Is(err, ErrLeaseLost) {
+			return err
+		}
+		if e.tries == 0 { // else the try before may have committed
+			lost = 1
+			s.w.log.Warn("a lease was lost before its claim was settled: nothing was changed",
+				zap.Stringer("claim", e.settlement.Receipt.ID), zap.Duration("lease", s.w.cfg.Lease))
+		}
+		return nil
+	}, &lost)
+	return answered
+}
+
+// try makes one try for a group. It returns false when there was no answer.
+func (s *settler) try(ctx context.Context, group []*ending, o *outage, settle func(context.Context) error, lost *int) (answered bool, err error) {
+	began := time.Now()
+	call, cancel := context.WithTimeout(ctx, settlePatience)
+	err = settle(call)
+	hung := call.Err() != nil
+	cancel()
+	if err == nil {
+		o.passed()
+		s.w.bar.open()
+		s.w.cfg.Observer.Settled(len(group), *lost, time.Since(began))
+		s.end(group...)
+		return true, nil
+	}
+	o.failed(err)
+	for _, e := range group {
+		// Once for each claim: a single one that can never be settled must not
+		// keep all others from being claimed until its lease ends.
+		if errors.Is(err, ErrPermanent) && e.tries == 0 {
+			s.w.bar.close()
+		}
+		e.tries++
+		e.nextTry = time.Now().Add(pauseFor(err, e.pause))
+	}
+	return !hung, err
+}
+
+// end takes claims off the list.
+func (s *settler) end(group ...*ending) {
+	s.open = slices.DeleteFunc(s.open, func(e *ending) bool { return slices.Contains(group, e) })
+	s.w.outstanding.Add(-int64(len(group)))
+}
+
+// abandon leaves a claim to the reaper. Nothing is lost by it, but what was
+// sent is published again.
+func (s *settler) abandon(e *ending) {
+	s.w.log.Error("a claim was not settled in time; its receipt will be reaped and its events published again",
+		zap.Stringer("claim", e.settlement.Receipt.ID), zap.String("event_type", e.settlement.Receipt.EventType),
+		zap.Int("events", len(e.settlement.Receipt.EventIDs)), zap.Int("tries", e.tries))
+	reaped := e.leaseOver.Add(2*s.w.cfg.ReapEvery + time.Second)
+	s.w.abandoned.Store(max(s.w.abandoned.Load(), reaped.UnixNano()))
+	s.w.cfg.Observer.Settled(1, 1, 0)
+	s.end(e)
+}
+
+// abandonAll takes what still comes, so that no publisher waits for ever.
+func (s *settler) abandonAll(incoming <-chan *ending) {
+	for _, e := range slices.Clone(s.open) {
+		s.abandon(e)
+	}
+	if incoming == nil {
+		return
+	}
+	for e := range incoming {
+		s.abandon(e)
 	}
 }

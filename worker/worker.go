@@ -8,6 +8,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/cenkalti/backoff/v5"
 	"go.uber.org/zap"
 )
 
@@ -20,20 +21,20 @@ type Worker struct {
 	cooldown *cooldown
 	catalog  *catalog
 
-	probing chan struct{} // held by the one lane that looks for work
-	places  chan struct{} // one a batch on its way to the broker
-	endings chan ending   // claims to settle
+	probing    chan struct{}               // held by the one lane that looks for work
+	probePause *backoff.ExponentialBackOff // guarded by probing
+	places     chan struct{}               // one a batch on its way to the broker
+	endings    chan *ending                // claims to settle
+	bar        bar
 
 	publishing  sync.WaitGroup
-	outstanding atomic.Int64 // claims asked for and not settled yet
+	outstanding atomic.Int64 // claims drawn and not settled yet
 	inFlight    atomic.Int64 // events claimed and not decided yet
+	abandoned   atomic.Int64 // when the last claim given up is reaped by, Unix ns
 
-	connected atomic.Bool
-	// settleBarred stops claiming after a settle failed for a reason that no
-	// waiting mends: every further lease would only be published twice.
-	settleBarred atomic.Bool
+	connected, stopping atomic.Bool
 
-	claims, settles, reaps, beats *outage
+	database, probes, claims, settles, returns, reaps, looks, beats *outage
 }
 
 // New checks the configuration and makes a Worker. It touches nothing yet.
@@ -48,16 +49,21 @@ func New(cfg Config) (*Worker, error) {
 		log: cfg.Logger,
 		// The first look for work comes without the pause that an empty cycle
 		// earns.
-		schedule: newSchedule(cfg.MaxRounds, cfg.Batch),
-		cooldown: newCooldown(cfg.Logger),
-		catalog:  newCatalog(cfg.EventTypes, cfg.Discover),
-		probing:  make(chan struct{}, 1),
-		places:   make(chan struct{}, cfg.MaxInFlight),
-		endings:  make(chan ending, 4*cfg.MaxInFlight),
-		claims:   watch("claiming"),
-		settles:  watch("settling"),
-		reaps:    watch("reaping"),
-		beats:    watch("the heartbeat"),
+		schedule:   newSchedule(cfg.MaxRounds, cfg.Batch),
+		cooldown:   newCooldown(cfg.Logger),
+		catalog:    newCatalog(cfg.EventTypes, cfg.Discover),
+		probing:    make(chan struct{}, 1),
+		probePause: newPause(100*time.Millisecond, 5*time.Second),
+		places:     make(chan struct{}, cfg.MaxInFlight),
+		endings:    make(chan *ending, 4*cfg.MaxInFlight),
+		database:   watch("the database"),
+		probes:     watch("looking for pending events"),
+		claims:     watch("claiming"),
+		settles:    watch("settling claims that were sent"),
+		returns:    watch("settling claims that were not sent whole"),
+		reaps:      watch("reaping"),
+		looks:      watch("looking for event types without a route"),
+		beats:      watch("the heartbeat"),
 	}, nil
 }
 
@@ -76,17 +82,30 @@ func (w *Worker) Run(ctx context.Context) error {
 
 	claiming, stopClaiming := context.WithCancel(ctx)
 	defer stopClaiming()
-	// What is in hand outlives the stop: sending ends a little before the grace
-	// period does, settling with it.
-	sending, abandonSends := context.WithCancelCause(context.WithoutCancel(ctx))
+	// What is in hand outlives the stop: claims under way may end for half of
+	// the grace period, sends until shortly before its end, settling until then.
+	outlast := func() (context.Context, context.CancelCauseFunc) {
+		return context.WithCancelCause(context.WithoutCancel(ctx))
+	}
+	reading, abandonClaims := outlast()
+	defer abandonClaims(nil)
+	sending, abandonSends := outlast()
 	defer abandonSends(nil)
-	settling, abandonSettles := context.WithCancel(context.WithoutCancel(ctx))
-	defer abandonSettles()
+	settling, abandonSettles := outlast()
+	defer abandonSettles(nil)
 	context.AfterFunc(claiming, func() {
-		reserve := min(w.cfg.Grace/4, 5*time.Second)
-		sends := time.AfterFunc(w.cfg.Grace-reserve, func() { abandonSends(errGraceOver) })
-		settles := time.AfterFunc(w.cfg.Grace, abandonSettles)
-		context.AfterFunc(settling, func() { sends.Stop(); settles.Stop() })
+		w.stopping.Store(true)
+		grace, reserve := w.cfg.Grace, min(w.cfg.Grace/4, 5*time.Second)
+		timers := []*time.Timer{
+			time.AfterFunc(grace/2, func() { abandonClaims(errGraceOver) }),
+			time.AfterFunc(grace-reserve, func() { abandonSends(errGraceOver) }),
+			time.AfterFunc(grace, func() { abandonSettles(errGraceOver) }),
+		}
+		context.AfterFunc(settling, func() {
+			for _, t := range timers {
+				t.Stop()
+			}
+		})
 	})
 
 	var keepers, lanes sync.WaitGroup
@@ -94,7 +113,7 @@ func (w *Worker) Run(ctx context.Context) error {
 	settled := make(chan struct{})
 	go func() {
 		defer close(settled)
-		w.settle(settling)
+		(&settler{w: w}).run(settling)
 	}()
 
 	if w.cfg.Paused {
@@ -102,7 +121,9 @@ func (w *Worker) Run(ctx context.Context) error {
 		<-claiming.Done()
 	} else {
 		for range w.cfg.Lanes {
-			lanes.Go(func() { w.lane(claiming, sending, stopClaiming) })
+			lanes.Go(func() {
+				w.lane(stages{claiming: claiming, reading: reading, sending: sending, drained: stopClaiming})
+			})
 		}
 	}
 	lanes.Wait()
@@ -121,7 +142,6 @@ var errGraceOver = errors.New("the grace period of the stop is over")
 
 // connect proves that the database can be worked with.
 func (w *Worker) connect(ctx context.Context) error {
-	database := &outage{subject: "the database", log: w.log}
 	pause := newPause(200*time.Millisecond, 10*time.Second)
 	for {
 		check, cancel := context.WithTimeout(ctx, 30*time.Second)
@@ -132,7 +152,7 @@ func (w *Worker) connect(ctx context.Context) error {
 		cancel()
 		switch {
 		case err == nil:
-			database.passed()
+			w.database.passed()
 			w.connected.Store(true)
 			return nil
 		case ctx.Err() != nil:
@@ -140,8 +160,7 @@ func (w *Worker) connect(ctx context.Context) error {
 		case errors.Is(err, ErrPermanent):
 			return fmt.Errorf("the outbox cannot be worked with: %w", err)
 		}
-		database.failed(err)
-		w.claims.failed(err)
+		w.database.failed(err)
 		if !sleep(ctx, pauseFor(err, pause)) {
 			return ctx.Err()
 		}
@@ -151,13 +170,17 @@ func (w *Worker) connect(ctx context.Context) error {
 // Ready says why this worker does not do its work at the moment; nil when it
 // does. It may be called at any time, before and after Run too.
 func (w *Worker) Ready() error {
-	if !w.connected.Load() {
-		return firstError(w.claims.err(), errors.New("not connected to the database yet"))
+	switch {
+	case w.stopping.Load():
+		return errors.New("stopping")
+	case !w.connected.Load():
+		return firstError(w.database.err(), errors.New("not connected to the database yet"))
+	case w.cfg.Paused:
+		return w.beats.err()
+	case w.bar.closed():
+		return fmt.Errorf("claiming has stopped because settling is refused: %w", errors.Join(w.settles.err(), w.returns.err()))
 	}
-	if w.settleBarred.Load() {
-		return fmt.Errorf("claiming has stopped because settling is refused: %w", w.settles.err())
-	}
-	return errors.Join(w.claims.err(), w.cooldown.err())
+	return errors.Join(w.probes.err(), w.claims.err(), w.settles.err(), w.reaps.err(), w.cooldown.err())
 }
 
 // Status is a snapshot for status pages and heartbeats.

@@ -1,0 +1,283 @@
+package worker
+
+import (
+	"context"
+	"errors"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"go.uber.org/zap"
+	"go.uber.org/zap/zaptest/observer"
+)
+
+var errAway = errors.New("connection reset by peer")
+
+func TestHangingProbeHoldsUpNothingForGood(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		store := newFakeStore()
+		store.add("a", 10)
+		var hang atomic.Bool
+		hang.Store(true)
+		store.setHang(func(call string) bool { return call == "Pending" && hang.Load() })
+		w, stop := start(t, Config{Store: store, Publisher: publishAll, EventTypes: []string{"a"}, Lanes: 4})
+		time.Sleep(time.Minute)
+		if w.Ready() == nil {
+			t.Error("ready although no look for work comes back")
+		}
+		hang.Store(false)
+		time.Sleep(time.Minute)
+		if err := w.Ready(); err != nil {
+			t.Errorf("not ready: %v", err)
+		}
+		if err := stop(); err != nil {
+			t.Fatal(err)
+		}
+		if got := store.count("processed"); got != 10 {
+			t.Errorf("%d of 10 events were processed after the network came back", got)
+		}
+	})
+}
+
+// One claim that can never be settled must not make others late: their leases
+// would end and their events be sent again.
+func TestOneBadSettleHoldsUpNoOther(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		store, sent := newFakeStore(), &journal{}
+		store.setFail(func(call string, _ int) error {
+			if call == "Settle" {
+				return errors.New("a trigger on the table says no")
+			}
+			return nil
+		})
+		broker := publisherFunc(func(ctx context.Context, events []Event) []Outcome {
+			if events[0].Type == "bad" {
+				return all(len(events), Outcome{Verdict: Refused, Err: errors.New("no JSON")})
+			}
+			return sent.Publish(ctx, events)
+		})
+		_, stop := start(t, Config{Store: store, Publisher: broker, EventTypes: []string{"bad", "good"}})
+		store.add("bad", 1)
+		for range 300 {
+			store.add("good", 1)
+			time.Sleep(time.Second)
+		}
+		if err := stop(); err != nil {
+			t.Fatal(err)
+		}
+		for id := int64(2); id <= 301; id++ {
+			if got := sent.times(id); got != 1 {
+				t.Fatalf("event %d was sent %d times, want once", id, got)
+			}
+		}
+	})
+}
+
+func TestHangingSettleIsTriedAgainInsideTheLease(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		store, sent := newFakeStore(), &journal{}
+		store.add("a", 10)
+		store.setHang(func(call string) bool { return call == "SettleSent" && store.called(call) == 1 })
+		_, stop := start(t, Config{Store: store, Publisher: sent, EventTypes: []string{"a"}})
+		time.Sleep(3 * DefaultLease)
+		if err := stop(); err != nil {
+			t.Fatal(err)
+		}
+		if err := sent.check(10); err != nil {
+			t.Error(err)
+		}
+	})
+}
+
+// Reads that work while writes do not, as on a read-only replica, are one
+// outage.
+func TestReadableButNotWritableIsOneOutage(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		store := newFakeStore()
+		store.add("a", 10)
+		store.setFail(func(call string, _ int) error {
+			if call == "Claim" {
+				return errors.New("3906: the database is read-only")
+			}
+			return nil
+		})
+		logs, seen := observer.New(zap.InfoLevel)
+		w, stop := start(t, Config{Store: store, Publisher: publishAll, EventTypes: []string{"a"}, Logger: zap.New(logs)})
+		for range 600 {
+			time.Sleep(100 * time.Millisecond)
+			if store.called("Claim") > 0 && w.Ready() == nil {
+				t.Fatal("ready in the middle of the outage")
+			}
+		}
+		if got := seen.Len(); got != 1 {
+			t.Errorf("%d log lines for one outage: %v", got, seen.All())
+		}
+		if err := stop(); err != nil {
+			t.Fatal(err)
+		}
+	})
+}
+
+func TestProbesBackOffWhileTheDatabaseIsAway(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		store := newFakeStore()
+		store.setFail(func(call string, _ int) error {
+			if call == "Pending" {
+				return errAway
+			}
+			return nil
+		})
+		_, stop := start(t, Config{Store: store, Publisher: publishAll, EventTypes: []string{"a"}, IdlePoll: 5 * time.Millisecond})
+		time.Sleep(10 * time.Minute)
+		if err := stop(); err != nil {
+			t.Fatal(err)
+		}
+		if got := store.called("Pending"); got > 300 {
+			t.Errorf("%d probes in ten minutes of an outage, want one every few seconds", got)
+		}
+	})
+}
+
+// The way in and out of a claim costs the database a write for every event, so
+// a destination that is down must not be given the backlog again and again.
+func TestDeadDestinationIsGivenFewEvents(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		store := newFakeStore()
+		store.took = time.Millisecond
+		store.add("down", 5_000)
+		broker := publisherFunc(func(_ context.Context, events []Event) []Outcome {
+			return all(len(events), Outcome{Verdict: Unsent, Err: errors.New("entity not found")})
+		})
+		_, stop := start(t, Config{Store: store, Publisher: broker, EventTypes: []string{"down"}})
+		time.Sleep(10 * time.Minute)
+		if err := stop(); err != nil {
+			t.Fatal(err)
+		}
+		// The first batches of both lanes, then trials of ten.
+		if got := store.claimedEvents(); got > 2500 {
+			t.Errorf("%d events were claimed in ten minutes for a destination that is down", got)
+		}
+		if got := store.count("pending"); got != 5_000 {
+			t.Errorf("%d of 5000 events are pending", got)
+		}
+	})
+}
+
+func TestPausedWorkerThatWaitedForTheDatabaseIsReady(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		store := newFakeStore()
+		store.setFail(func(call string, nth int) error {
+			if call == "Check" && nth == 1 {
+				return errAway
+			}
+			return nil
+		})
+		w, stop := start(t, Config{Store: store, Publisher: publishAll, EventTypes: []string{"a"}, Paused: true})
+		time.Sleep(time.Minute)
+		if err := w.Ready(); err != nil {
+			t.Errorf("not ready a minute after the database came: %v", err)
+		}
+		if err := stop(); err != nil {
+			t.Fatal(err)
+		}
+		if w.Ready() == nil {
+			t.Error("still ready after the stop")
+		}
+	})
+}
+
+// A drain ends when every event is out, also those whose claim had to be left
+// to the reaper.
+func TestDrainWaitsForWhatItGaveUp(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		store, sent := newFakeStore(), &journal{}
+		store.add("a", 10)
+		var unsent atomic.Bool
+		unsent.Store(true)
+		broker := publisherFunc(func(ctx context.Context, events []Event) []Outcome {
+			if unsent.CompareAndSwap(true, false) {
+				return all(len(events), Outcome{Verdict: Unsent, Err: errors.New("server busy")})
+			}
+			return sent.Publish(ctx, events)
+		})
+		begun := time.Now()
+		store.setFail(func(call string, _ int) error {
+			if call == "Settle" && time.Since(begun) < 2*DefaultLease {
+				return errAway
+			}
+			return nil
+		})
+		w, err := New(Config{Store: store, Publisher: broker, EventTypes: []string{"a"}, Drain: true})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := w.Run(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		if err := sent.check(10); err != nil {
+			t.Error(err)
+		}
+	})
+}
+
+func TestUnrelatedTroubleIsNotCalledReaping(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		store := newFakeStore()
+		store.setFail(func(call string, _ int) error {
+			if call == "DiscoverPending" {
+				return errAway
+			}
+			return nil
+		})
+		logs, seen := observer.New(zap.InfoLevel)
+		_, stop := start(t, Config{Store: store, Publisher: publishAll, EventTypes: []string{"a"}, Logger: zap.New(logs)})
+		time.Sleep(10 * time.Minute)
+		if err := stop(); err != nil {
+			t.Fatal(err)
+		}
+		if seen.Len() != 1 || seen.FilterMessageSnippet("without a route").Len() != 1 {
+			t.Errorf("log lines %v, want the one of its own outage", seen.All())
+		}
+	})
+}
+
+func TestRowsTakeTheirRouteWhateverTheirSpelling(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		for _, discover := range []bool{true, false} {
+			store := newFakeStore()
+			store.foldCase = true
+			store.add("order-placed", 3)
+			var routed atomic.Int64
+			broker := publisherFunc(func(_ context.Context, events []Event) []Outcome {
+				for _, e := range events {
+					if e.Type == "Order-Placed" {
+						routed.Add(1)
+					}
+				}
+				return all(len(events), Outcome{Verdict: Sent})
+			})
+			w, stop := start(t, Config{Store: store, Publisher: broker, EventTypes: []string{"Order-Placed"}, Discover: discover})
+			time.Sleep(time.Minute)
+			if got := w.Status(); len(got.Unrouted) != 0 || len(got.EventTypes) != 1 {
+				t.Errorf("discover %v: status %+v, want the one routed type", discover, got)
+			}
+			if err := stop(); err != nil {
+				t.Fatal(err)
+			}
+			if got := routed.Load(); got != 3 {
+				t.Errorf("discover %v: %d of 3 events took the route of their type", discover, got)
+			}
+		}
+	})
+}
+
+func TestRoutesThatTheColumnCallsEqualAreRefused(t *testing.T) {
+	w, err := New(Config{Store: newFakeStore(), Publisher: publishAll, EventTypes: []string{"paid", "PAID"}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := w.Run(t.Context()); !errors.Is(err, ErrPermanent) {
+		t.Errorf("Run returned %v, want a permanent error", err)
+	}
+}
