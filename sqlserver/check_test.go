@@ -101,8 +101,8 @@ func TestScriptMakesNoSequenceBesideRows(t *testing.T) {
 	}
 	b.exec("DELETE FROM {events}")
 	b.exec(scripts.Batches(script)[1])
-	if n := b.number("SELECT NEXT VALUE FOR {sequence}"); n != 1 {
-		t.Errorf("the sequence of an empty table begins at %d", n)
+	if n := b.number("SELECT CASE WHEN OBJECT_ID(@sequence, N'SO') IS NULL THEN 0 ELSE 1 END", sql.Named("sequence", b.names.Sequence())); n != 1 {
+		t.Error("no sequence was made beside an empty table")
 	}
 }
 

@@ -342,3 +342,14 @@ func (b *outbox) needRestoring() {
 		b.t.Skip("this engine does not restore the settings of sp_executesql at its end")
 	}
 }
+
+// needCollation skips the test where a collation is not known; none is always.
+func (b *outbox) needCollation(name string) {
+	b.t.Helper()
+	if name == "" {
+		return
+	}
+	if _, err := b.db.ExecContext(testContext(b.t), "SELECT CAST('a' AS VARCHAR(10)) COLLATE "+name+" AS a"); err != nil {
+		b.t.Skipf("this engine does not have the collation: %v", err)
+	}
+}

@@ -143,6 +143,7 @@ func TestProcedureJudgesAggregatesAsTheirColumns(t *testing.T) {
 		"utf-8":     {scripts.Options{TextCollation: "Latin1_General_100_BIN2_UTF8"}, true},
 	} {
 		t.Run(name, func(t *testing.T) {
+			newOutbox(t, scripts.Options{}).needCollation(c.options.TextCollation)
 			b := newOutbox(t, c.options)
 			procedure := b.installProcedure()
 			err := b.call(procedure, `[{"aggregate_type":"日本","aggregate_id":"ā","event_type":"c","payload":"p"}]`)
