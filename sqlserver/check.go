@@ -36,7 +36,7 @@ func (s *Store) checkTable(ctx context.Context, conn *sql.Conn, st *statements) 
 	if err := st.table.problem(); err != nil {
 		return err
 	}
-	if err := s.checkWritable(ctx, conn); err != nil {
+	if err := s.checkDatabase(ctx, conn); err != nil {
 		return err
 	}
 	if err := s.checkIndexes(ctx, conn); err != nil {
@@ -73,19 +73,35 @@ func (t *table) problem() error {
 			return fmt.Errorf("the column %s is %s, must be %s: %w", need.name, c.declaration(), need.want, worker.ErrPermanent)
 		}
 	}
+	if t.columns["event_type"].nullable {
+		// Nobody would ever ask for its rows.
+		return fmt.Errorf("the column event_type may be NULL, and an event without a type would wait for ever: make it NOT NULL: %w", worker.ErrPermanent)
+	}
 	return nil
 }
 
 // Updateability is READ_ONLY on a secondary (sql-docs,
-// databasepropertyex-transact-sql.md; no right needed).
-const updateabilitySQL = `-- outbox:Updateability
+// databasepropertyex-transact-sql.md; no right needed). A login always sees its
+// own database in sys.databases, there by its name and not by DB_ID() (sql-docs,
+// sys-databases-transact-sql.md, on Azure SQL Database).
+const databaseStateSQL = `-- outbox:DatabaseState
 DECLARE @database NVARCHAR(128) = DB_NAME();
-SELECT CONVERT(NVARCHAR(128), DATABASEPROPERTYEX(@database, 'Updateability')) AS updateability;`
+SELECT CONVERT(NVARCHAR(128), DATABASEPROPERTYEX(@database, 'Updateability')) AS updateability,
+       (SELECT d.compatibility_level FROM sys.databases AS d WHERE d.name = @database) AS compatibility_level;`
 
-func (s *Store) checkWritable(ctx context.Context, conn *sql.Conn) error {
+// openJSONLevel is where OPENJSON begins (sql-docs, openjson-transact-sql.md).
+// Below it the server says 208, as of a table.
+const openJSONLevel = 130
+
+func (s *Store) checkDatabase(ctx context.Context, conn *sql.Conn) error {
 	var updateability sql.NullString
-	if err := conn.QueryRowContext(ctx, updateabilitySQL).Scan(&updateability); err != nil {
-		return fmt.Errorf("ask whether the database is writable: %w", err)
+	var level sql.NullInt64
+	if err := conn.QueryRowContext(ctx, databaseStateSQL).Scan(&updateability, &level); err != nil {
+		return fmt.Errorf("ask for the state of the database: %w", err)
+	}
+	if level.Valid && level.Int64 < openJSONLevel {
+		return fmt.Errorf("the database has compatibility level %d and OPENJSON needs %d: ALTER DATABASE CURRENT SET COMPATIBILITY_LEVEL = %d or higher: %w",
+			level.Int64, openJSONLevel, openJSONLevel, worker.ErrPermanent)
 	}
 	if updateability.String == "READ_ONLY" {
 		return &Error{
@@ -97,7 +113,7 @@ func (s *Store) checkWritable(ctx context.Context, conn *sql.Conn) error {
 }
 
 const tableIndexesSQL = `-- outbox:TableIndexes
-SELECT i.name, i.is_disabled, ISNULL(i.filter_definition, N'') AS filter_text, c.name AS column_name
+SELECT i.name, i.is_disabled, i.has_filter, ISNULL(i.filter_definition, N'') AS filter_text, c.name AS column_name
 FROM   sys.indexes AS i
 INNER JOIN sys.index_columns AS ic ON ic.object_id = i.object_id AND ic.index_id = i.index_id
 INNER JOIN sys.columns AS c ON c.object_id = ic.object_id AND c.column_id = ic.column_id
@@ -109,8 +125,25 @@ ORDER BY i.name, ic.key_ordinal;`
 type index struct {
 	name     string
 	disabled bool
-	filter   string
-	key      []string
+	filtered bool
+	// filter is empty also where the login may not see it: definitions need
+	// VIEW DEFINITION (sql-docs, metadata-visibility-configuration.md).
+	filter string
+	key    []string
+}
+
+// problem says what keeps the statements from using the index, and the error
+// that they would meet. A filter that cannot be seen is left to the rehearsal.
+func (i index) problem(filter, first string) (number int32, problem string) {
+	switch {
+	case i.disabled:
+		return 315, "is disabled"
+	case !i.filtered || i.filter != "" && normalFilter(i.filter) != normalFilter(filter):
+		return 8622, fmt.Sprintf("is filtered by %q, must be by %q", i.filter, filter)
+	case i.key[0] != first:
+		return 8622, fmt.Sprintf("has %s as its first key column, must have %s", i.key[0], first)
+	}
+	return 0, ""
 }
 
 func (s *Store) checkIndexes(ctx context.Context, conn *sql.Conn) error {
@@ -122,19 +155,11 @@ func (s *Store) checkIndexes(ctx context.Context, conn *sql.Conn) error {
 		{s.names.ClaimIndex, "([status]=(0))", "event_type"},
 		{s.names.RetryIndex, "([status]=(2))", "retry_at"},
 	} {
-		i, ok := indexes[need.name]
-		problem := ""
-		number := int32(8622)
-		switch {
-		case !ok:
-			problem, number = "is not there", 308
-		case i.disabled:
-			problem, number = "is disabled", 315
-		case normalFilter(i.filter) != normalFilter(need.filter):
-			problem = fmt.Sprintf("is filtered by %q, must be by %q", i.filter, need.filter)
-		case i.key[0] != need.first:
-			problem = fmt.Sprintf("has %s as its first key column, must have %s", i.key[0], need.first)
-		default:
+		number, problem := int32(308), "is not there"
+		if i, ok := indexes[need.name]; ok {
+			number, problem = i.problem(need.filter, need.first)
+		}
+		if problem == "" {
 			continue
 		}
 		return &Error{
@@ -156,7 +181,7 @@ func readIndexes(ctx context.Context, q querier, names Names) (map[string]index,
 		var name sql.NullString
 		var i index
 		var key string
-		if err := rows.Scan(&name, &i.disabled, &i.filter, &key); err != nil {
+		if err := rows.Scan(&name, &i.disabled, &i.filtered, &i.filter, &key); err != nil {
 			return nil, fmt.Errorf("read the indexes: %w", err)
 		}
 		i.name = name.String
@@ -176,9 +201,10 @@ func normalFilter(filter string) string {
 }
 
 // A trusted CHECK on a NOT NULL column proves every value. Without it only
-// reading the table does, which costs what the table holds.
+// reading the table does, which costs what the table holds. A definition that
+// the login may not see is NULL, and proves nothing.
 const statusChecksSQL = `-- outbox:StatusChecks
-SELECT k.definition
+SELECT ISNULL(k.definition, N'') AS definition
 FROM   sys.check_constraints AS k
 WHERE  k.parent_object_id = OBJECT_ID(@table)
 AND    k.is_disabled = 0
@@ -277,6 +303,7 @@ func countUnknownStatus(ctx context.Context, conn *sql.Conn, names Names) (int64
 func (s *Store) rehearse(ctx context.Context, tx *sql.Tx, st *statements) error {
 	var (
 		none     = uuid.Nil.String()
+		anyTypes = stringsJSON([]string{st.anyType()})
 		noType   = sql.Named("event_type", textParam(st.anyType()))
 		noIDs    = sql.Named("ids", textParam("[]"))
 		theClaim = sql.Named("claim_id", textParam(none))
@@ -288,6 +315,9 @@ func (s *Store) rehearse(ctx context.Context, tx *sql.Tx, st *statements) error 
 		{"claim", st.claimEvents, []any{sql.Named("batch", 1), sql.Named("max_bytes", 0), noType, sql.Named("from", 0)}},
 		{"flip", st.flipClaim, []any{noIDs, theClaim, sql.Named("owner", textParam(s.cfg.Owner)), noType, sql.Named("lease_ms", s.cfg.Lease.Milliseconds())}},
 		{"look for its own claim", st.findClaim, []any{theClaim}},
+		{"probe", st.pending, []any{sql.Named("types", anyTypes)}},
+		{"look for pending event types", st.discoverPending, []any{sql.Named("limit", 0)}},
+		{"count the backlog", st.backlogTypes, []any{sql.Named("types", anyTypes), sql.Named("cap", 1)}},
 		{"settle what was sent", st.settleSent, []any{sql.Named("claim_ids", textParam(`["`+none+`"]`))}},
 		{"settle", st.settle, []any{theClaim, sql.Named("returned", textParam("[]")), sql.Named("failed", textParam("[]"))}},
 		{"look for overdue claims", st.overdueClaims, []any{sql.Named("skip", 0), sql.Named("limit", 1)}},

@@ -1,6 +1,7 @@
 // Package sqlserver is the outbox table: it opens connections to Azure SQL and
 // SQL Server, sorts their errors, and runs the statements by which a worker
-// claims, settles, reaps and counts events, and a writer adds them.
+// claims, settles, reaps and counts events, and a writer adds them. It needs
+// SQL Server 2019 or later and compatibility level 130 or higher.
 //
 // Every statement is a constant right above the method that sends it and
 // begins with a comment that names it: the name shows in Query Store, in

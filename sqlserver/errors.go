@@ -129,7 +129,7 @@ var knownErrors = map[int32]known{
 	10053: {class: Transient}, 10054: {class: Transient}, 10060: {class: Transient},
 	// A moving database refuses logins for a while too, so it is no proof of a
 	// wrong name: SqlClient has it among its transient errors.
-	4060: {class: Transient, wait: 10 * time.Second, advice: "the database cannot be opened: its name, the login's right to it, or a failover that is under way"},
+	4060: {class: Transient, wait: 10 * time.Second, advice: "the database cannot be opened: its name is wrong, the login has no right to it, or a failover is under way; which of them cannot be told, so it is waited for"},
 	// The disk or the log is full: someone has to act, yet it mends while we wait.
 	1105: {class: Transient, wait: 30 * time.Second, advice: "the filegroup is full"},
 	9002: {class: Transient, wait: 30 * time.Second, advice: "the transaction log is full"},
@@ -158,11 +158,12 @@ var knownErrors = map[int32]known{
 	262:   {class: Permanent, advice: "the login lacks a right in the database"},
 	297:   {class: Permanent, advice: "the login lacks a right"},
 	300:   {class: Permanent, advice: "the login lacks a right on the server"},
+	468:   {class: Permanent, advice: "the column event_type and the database have collations that cannot be compared"},
 	515:   {class: Permanent, advice: "a column that may not be NULL got none: the table has a column of its own without a default"},
 	547:   {class: Permanent, advice: "a constraint of the table refuses the value"},
 	650:   {class: Permanent, advice: "READPAST needs READ COMMITTED or REPEATABLE READ"},
 	1934:  {class: Permanent, advice: "a SET option is not what filtered indexes need"},
-	195:   {class: Permanent, advice: "a function is not known here: SQL Server 2016 and compatibility level 130 or higher are needed"},
+	195:   {class: Permanent, advice: "a function is not known here: SQL Server 2019 and compatibility level 130 or higher are needed"},
 	8152:  {class: Permanent, advice: "a value is longer than its column"},
 	2628:  {class: Permanent, advice: "a value is longer than its column"},
 	18456: {class: Permanent, advice: "the login was refused: user, password, or no user in this database"},

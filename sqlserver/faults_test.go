@@ -149,7 +149,7 @@ func TestReadOnlyReplica(t *testing.T) {
 }
 
 func TestMissingRightsAreNamed(t *testing.T) {
-	for _, statement := range []string{"ClaimEvents", "FlipClaim", "SettleSent", "Settle", "ReapClaim", "RetryDue", "Heartbeat"} {
+	for _, statement := range []string{"ClaimEvents", "FlipClaim", "Pending", "DiscoverPending", "BacklogTypes", "SettleSent", "Settle", "OverdueClaims", "ReapClaim", "RetryDue", "Heartbeat"} {
 		t.Run(statement, func(t *testing.T) {
 			b, server := onEmulator(t)
 			server.Inject(emulator.Fault{Statement: statement, Error: sqlError(229, "The UPDATE permission was denied"), Doom: true})
@@ -162,6 +162,15 @@ func TestMissingRightsAreNamed(t *testing.T) {
 				t.Error("the rehearsal left a receipt")
 			}
 		})
+	}
+}
+
+func TestCheckNamesTheCompatibilityLevel(t *testing.T) {
+	b, _ := onEmulator(t)
+	b.exec("ALTER DATABASE CURRENT SET COMPATIBILITY_LEVEL = 120")
+	err := b.store().Check(testContext(t))
+	if !errors.Is(err, worker.ErrPermanent) || !strings.Contains(err.Error(), "compatibility level 120") {
+		t.Errorf("got %v", err)
 	}
 }
 

@@ -9,7 +9,7 @@ import (
 )
 
 // An owner is one process, so nobody else writes its row and update-then-insert
-// needs no lock between the two. Rows of workers that have not been seen for a
+// needs no lock between the two; the cast keeps the seek in the key's type. Rows of workers that have not been seen for a
 // day go with it: the table holds a few rows.
 const heartbeatSQL = `-- outbox:Heartbeat
 DECLARE @now DATETIME2(3) = SYSUTCDATETIME();
@@ -22,7 +22,7 @@ SET    version = @version,
        in_flight = @in_flight,
        breakers = @breakers,
        seen_at = @now
-WHERE  owner = @owner;
+WHERE  owner = CAST(@owner AS VARCHAR(100));
 
 IF @@ROWCOUNT = 0
     INSERT INTO {workers} (owner, version, source, lease_ms, lanes, in_flight, breakers, started_at, seen_at)

@@ -16,7 +16,7 @@ DECLARE @moved INT;
 UPDATE TOP (@batch) e
 SET    status = 0,
        retry_at = NULL
-FROM   {events} AS e WITH (INDEX({retry_index}), ROWLOCK, READPAST, READCOMMITTEDLOCK)
+FROM   {events} AS e WITH (INDEX({retry_index}), FORCESEEK, ROWLOCK, READPAST, READCOMMITTEDLOCK)
 WHERE  e.status = 2
 AND    e.retry_at <= @now
 OPTION (MAXDOP 1);

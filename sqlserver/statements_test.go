@@ -116,7 +116,7 @@ var kinds = map[string]string{
 	"statusChecksSQL":       "Select",
 	"tableRowsSQL":          "Select",
 	"countUnknownStatusSQL": "Select",
-	"updateabilitySQL":      "Declare Select",
+	"databaseStateSQL":      "Declare Select",
 	"enqueueSQL":            "PredicateSet Declare Select If(Throw) Set Execute Set If(Throw) Insert If(Throw)",
 	"enqueueIdentitySQL":    "PredicateSet Insert If(Throw)",
 	"fitsCollationSQL":      "Select",
@@ -304,7 +304,7 @@ func TestClaimHints(t *testing.T) {
 	if len(tables) != 1 {
 		t.Fatalf("the claim reads %d tables", len(tables))
 	}
-	want := []string{"INDEX(IX_outbox_claim)", "UpdLock", "Rowlock", "ReadPast", "ReadCommittedLock"}
+	want := []string{"INDEX(IX_outbox_claim)", "*ast.ForceSeekTableHint", "UpdLock", "Rowlock", "ReadPast", "ReadCommittedLock"}
 	if got := hintNames(tables[0].TableHints); !slices.Equal(got, want) {
 		t.Errorf("hints are %v, want %v", got, want)
 	}

@@ -49,9 +49,34 @@ func TestFilters(t *testing.T) {
 		"([status]>=(0))":                                false,
 		"([retry_count]=(0) OR [status]=(1))":            false,
 		"([status]=(0) AND [retry_count]=(0))":           false,
+		"":                                               false, // not shown to this login
 	} {
 		if got := provesStatus(definition); got != proves {
 			t.Errorf("%s proves status: %v, want %v", definition, got, proves)
+		}
+	}
+}
+
+func TestIndexProblem(t *testing.T) {
+	const filter = "([status]=(0))"
+	good := index{filtered: true, filter: "([status]=(0))", key: []string{"event_type", "id"}}
+	for name, c := range map[string]struct {
+		change func(*index)
+		number int32
+	}{
+		"none":            {func(*index) {}, 0},
+		"other spelling":  {func(i *index) { i.filter = "status = 0" }, 0},
+		"filter not seen": {func(i *index) { i.filter = "" }, 0},
+		"no filter":       {func(i *index) { i.filtered, i.filter = false, "" }, 8622},
+		"other filter":    {func(i *index) { i.filter = "([status]=(2))" }, 8622},
+		"other key":       {func(i *index) { i.key = []string{"id"} }, 8622},
+		"disabled":        {func(i *index) { i.disabled = true }, 315},
+	} {
+		i := good
+		c.change(&i)
+		number, problem := i.problem(filter, "event_type")
+		if number != c.number || (problem == "") != (number == 0) {
+			t.Errorf("%s: %d %q, want %d", name, number, problem, c.number)
 		}
 	}
 }
