@@ -11,6 +11,7 @@ import (
 // connectionString is what a connection string says; azservicebus reads it too,
 // but keeps its parser to itself (internal/conn).
 type connectionString struct {
+	host       string // with its port, where it names one
 	entityPath string
 	// secrets are the key and the signature: no error may show them.
 	secrets []string
@@ -35,6 +36,9 @@ func parseConnectionString(text string) (connectionString, error) {
 		case strings.EqualFold(name, "Endpoint"):
 			u, err := url.Parse(value)
 			endpoint = err == nil && u.Host != "" && (u.Scheme == "sb" || u.Scheme == "amqps")
+			if endpoint {
+				c.host = u.Host
+			}
 		case strings.EqualFold(name, "EntityPath"):
 			c.entityPath = value
 		case strings.EqualFold(name, "SharedAccessKeyName"):

@@ -55,6 +55,18 @@ func New(cfg Config) (*Publisher, error) {
 	return p, nil
 }
 
+// Host is the namespace that the Publisher talks to, for logs and pages.
+func (p *Publisher) Host() string {
+	if p.cfg.Namespace != "" {
+		return p.cfg.Namespace
+	}
+	c, err := parseConnectionString(p.cfg.ConnectionString)
+	if err != nil {
+		return "" // New has refused it
+	}
+	return c.host
+}
+
 // Publish sends every event and returns one Outcome for each, in the same
 // order; see worker.Publisher. Events of one session or partition key go out in
 // the order given, one batch after the other; all others may overtake.

@@ -80,6 +80,10 @@ const (
 	// few KB there is an intent lock on a page for almost every lock on a row
 	// (sql-docs, sql-server-transaction-locking-and-row-versioning-guide.md).
 	MaxBatch = 2000
+	// MaxLanes and MaxMaxInFlight keep a slip of the hand from opening hundreds of
+	// connections or holding gigabytes.
+	MaxLanes       = 64
+	MaxMaxInFlight = 1024
 )
 
 // LongestPublishDeadline leaves a tenth of the lease, and at least half a
@@ -119,14 +123,14 @@ func (c Config) Validate() error {
 		return fmt.Errorf("worker: Publisher is missing")
 	case len(c.EventTypes) == 0 && !c.Discover:
 		return fmt.Errorf("worker: EventTypes is empty and Discover is off: there is nothing to claim")
-	case c.Lanes < 1 || c.Lanes > 64:
-		return fmt.Errorf("worker: Lanes is %d, it may be 1 to 64", c.Lanes)
+	case c.Lanes < 1 || c.Lanes > MaxLanes:
+		return fmt.Errorf("worker: Lanes is %d, it may be 1 to %d", c.Lanes, MaxLanes)
 	case c.Batch < 1 || c.Batch > MaxBatch:
 		return fmt.Errorf("worker: Batch is %d, it may be 1 to %d (above that a claim's locks could escalate)", c.Batch, MaxBatch)
 	case c.MaxRounds < 1:
 		return fmt.Errorf("worker: MaxRounds is %d, it may be 1 or more", c.MaxRounds)
-	case c.MaxInFlight < 1 || c.MaxInFlight > 1024:
-		return fmt.Errorf("worker: MaxInFlight is %d, it may be 1 to 1024", c.MaxInFlight)
+	case c.MaxInFlight < 1 || c.MaxInFlight > MaxMaxInFlight:
+		return fmt.Errorf("worker: MaxInFlight is %d, it may be 1 to %d", c.MaxInFlight, MaxMaxInFlight)
 	case c.MaxAttempts < 1:
 		return fmt.Errorf("worker: MaxAttempts is %d, it may be 1 or more", c.MaxAttempts)
 	}

@@ -99,7 +99,8 @@ type Heartbeat struct {
 	Breakers []byte
 }
 
-// Backlog is what waits in the table.
+// Backlog is what waits in the table. The loop does not need it; metrics and
+// tools do.
 type Backlog struct {
 	// Total is the row count of the claim index by the catalog: cheap and
 	// approximate.

@@ -178,7 +178,7 @@ func (w *Worker) refill(st stages) {
 	w.probes.passed()
 	w.probePause.Reset()
 	if w.cfg.Drain && idle && len(types) == 0 {
-		w.log.Info("drained: nothing is pending and nothing in flight")
+		w.log.Info("drained: nothing is pending of the routed event types and nothing in flight")
 		st.drained()
 		return
 	}

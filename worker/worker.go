@@ -68,8 +68,8 @@ func New(cfg Config) (*Worker, error) {
 }
 
 // Run works until ctx ends, then finishes or gives back what is in hand within
-// the grace period and returns nil. With Drain it also returns nil once the
-// table is empty. It returns an error that wraps ErrPermanent when the database
+// the grace period and returns nil. With Drain it also returns nil once nothing
+// is pending of the types it claims and nothing in flight. It returns an error that wraps ErrPermanent when the database
 // says at the start that this worker cannot work; a database that is only not
 // there yet is waited for. Run is called once.
 func (w *Worker) Run(ctx context.Context) error {

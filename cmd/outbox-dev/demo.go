@@ -3,7 +3,6 @@ package main
 import (
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"io"
 	"math"
@@ -15,6 +14,7 @@ import (
 	"azsqloutbox/cmd/outbox-dev/local"
 	"azsqloutbox/cmd/outbox-worker/service"
 	"azsqloutbox/scripts"
+	"azsqloutbox/worker"
 )
 
 // source is the first part of the demo's message ids.
@@ -44,8 +44,10 @@ func (c *demoCmd) Validate() error {
 		return fmt.Errorf("--events is %d, it may be 1 to 10000000", c.Events)
 	case c.Payload < smallestPayload || c.Payload > 200_000:
 		return fmt.Errorf("--payload is %d, it may be %d to 200000", c.Payload, smallestPayload)
-	case c.Lanes < 1 || c.Batch < 1:
-		return errors.New("--lanes and --batch may be 1 or more")
+	case c.Lanes < 1 || c.Lanes > worker.MaxLanes:
+		return fmt.Errorf("--lanes is %d, it may be 1 to %d", c.Lanes, worker.MaxLanes)
+	case c.Batch < 1 || c.Batch > worker.MaxBatch:
+		return fmt.Errorf("--batch is %d, it may be 1 to %d", c.Batch, worker.MaxBatch)
 	}
 	return nil
 }
@@ -85,11 +87,19 @@ func (c *demoCmd) Run(ctx context.Context, s streams) error {
 	defer stack.Close()
 
 	bars := newBars(s.err, c.Events)
+	if c.Verbose {
+		bars = newBars(io.Discard, c.Events) // the log has the terminal
+	}
 	made := samples{payloadBytes: c.Payload}
 	in := newInspector(made, c.Events, bars.received)
 	took := &latencies{}
 	begun, err := c.move(ctx, stack, made, in, took, bars, log)
 	bars.done()
+	if ctx.Err() != nil {
+		in.mu.Lock()
+		defer in.mu.Unlock()
+		return fmt.Errorf("interrupted after %d of %d events", in.received, c.Events)
+	}
 	if err != nil {
 		return err
 	}
@@ -110,18 +120,16 @@ func (c *demoCmd) Run(ctx context.Context, s streams) error {
 // has arrived or nothing moves any more. It returns when the first event was
 // written.
 func (c *demoCmd) move(ctx context.Context, stack *local.Stack, made samples, in *inspector, took *latencies, bars *bars, log *zap.Logger) (begun time.Time, err error) {
-	worker, err := c.worker(stack, took, log)
+	mover, err := c.worker(stack, took, log)
 	if err != nil {
 		return begun, err
 	}
-	ctx, stop := context.WithCancelCause(ctx)
-	defer stop(nil)
 	group, running := errgroup.WithContext(ctx)
 	working, stopWorking := context.WithCancel(running)
 	defer stopWorking()
 	receiving, stopReceiving := context.WithCancel(running)
 	defer stopReceiving()
-	group.Go(func() error { return worker.Run(working) })
+	group.Go(func() error { return mover.Run(working) })
 	group.Go(func() error { return in.receive(receiving, stack.Bus.ConnectionString()) })
 	begun = time.Now()
 	group.Go(func() error { return write(running, stack.SQL.DSN(), made, c.Events, bars.wrote) })
@@ -130,11 +138,7 @@ func (c *demoCmd) move(ctx context.Context, stack *local.Stack, made samples, in
 		defer stopWorking()
 		return in.await(running)
 	})
-	err = group.Wait()
-	if err == nil {
-		err = context.Cause(ctx)
-	}
-	return begun, err
+	return begun, group.Wait()
 }
 
 // worker is outbox-worker itself, save for its port.

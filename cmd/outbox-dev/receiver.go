@@ -54,7 +54,9 @@ func (in *inspector) receive(ctx context.Context, connectionString string) error
 		}
 		group.Go(func() error {
 			for {
-				messages, err := receiver.ReceiveMessages(ctx, 1000, nil)
+				// By default the client waits a second for company after the first
+				// message in this mode, and a small demo would measure that.
+				messages, err := receiver.ReceiveMessages(ctx, 1000, &azservicebus.ReceiveMessagesOptions{TimeAfterFirstMessage: 20 * time.Millisecond})
 				if ctx.Err() != nil {
 					return nil
 				}

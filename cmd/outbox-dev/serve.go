@@ -2,7 +2,9 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"net"
 	"strings"
 	"time"
 
@@ -18,6 +20,19 @@ type serveCmd struct {
 	AMQPRoundTrip time.Duration `name:"amqp-round-trip" default:"0s" help:"Delay of the broker's answer to a send."`
 
 	LogLevel string `default:"info" enum:"debug,info,warn,error" help:"debug, info, warn or error."`
+}
+
+// Validate is called by the parser.
+func (c *serveCmd) Validate() error {
+	for flag, address := range map[string]string{"sql-addr": c.SQLAddr, "amqp-addr": c.AMQPAddr} {
+		if _, _, err := net.SplitHostPort(address); err != nil {
+			return fmt.Errorf("--%s %q: want host:port", flag, address)
+		}
+	}
+	if c.SQLRoundTrip < 0 || c.AMQPRoundTrip < 0 {
+		return errors.New("--sql-round-trip and --amqp-round-trip may be 0s or more")
+	}
+	return nil
 }
 
 // Run serves until ctx ends. Once both engines listen it prints what a worker

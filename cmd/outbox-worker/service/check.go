@@ -3,10 +3,13 @@ package service
 import (
 	"errors"
 	"fmt"
+	"math"
+	"net"
 	"time"
 
 	"azsqloutbox/servicebus"
 	"azsqloutbox/sqlserver"
+	"azsqloutbox/worker"
 )
 
 func credentialNames() string {
@@ -19,39 +22,60 @@ func credentialNames() string {
 // never reaches them as one.
 func (s Settings) check() error {
 	for _, n := range []struct {
-		flag  string
-		value int64
+		flag        string
+		value, most int64
 	}{
-		{"lanes", int64(s.Claim.Lanes)},
-		{"batch", int64(s.Claim.Batch)},
-		{"max-rounds", int64(s.Claim.MaxRounds)},
-		{"max-attempts", int64(s.Claim.MaxAttempts)},
-		{"max-in-flight", int64(orOne(s.Claim.MaxInFlight))},
-		{"max-event-bytes", s.SQL.MaxEventBytes},
-		{"max-batch-bytes", s.SQL.MaxBatchBytes},
-		{"servicebus-connections", int64(s.ServiceBus.Connections)},
+		{"lanes", int64(s.Claim.Lanes), worker.MaxLanes},
+		{"batch", int64(s.Claim.Batch), worker.MaxBatch},
+		{"max-rounds", int64(s.Claim.MaxRounds), math.MaxInt32},
+		{"max-attempts", int64(s.Claim.MaxAttempts), math.MaxInt32},
+		{"max-in-flight", int64(orOne(s.Claim.MaxInFlight)), worker.MaxMaxInFlight},
+		{"max-event-bytes", s.SQL.MaxEventBytes, math.MaxInt32},
+		{"max-batch-bytes", s.SQL.MaxBatchBytes, math.MaxInt32},
+		{"servicebus-connections", int64(s.ServiceBus.Connections), 100},
+		{"servicebus-batch-bytes", int64(orOne(s.ServiceBus.BatchBytes)), math.MaxInt32},
 	} {
-		if n.value < 1 {
-			return fmt.Errorf("--%s is %d, it may be 1 or more", n.flag, n.value)
+		if n.value < 1 || n.value > n.most {
+			return fmt.Errorf("--%s is %d, it may be 1 to %d", n.flag, n.value, n.most)
 		}
 	}
 	for _, d := range []struct {
-		flag  string
-		value time.Duration
+		flag         string
+		value, least time.Duration
 	}{
-		{"lease", s.Claim.Lease},
-		{"publish-deadline", orOne(s.Claim.PublishDeadline)},
-		{"idle-poll", s.Claim.IdlePoll},
-		{"reap-every", s.Claim.ReapEvery},
-		{"grace", s.Process.Grace},
-		{"servicebus-send-timeout", s.ServiceBus.SendTimeout},
+		{"lease", s.Claim.Lease, time.Second},
+		{"idle-poll", s.Claim.IdlePoll, time.Millisecond},
+		{"reap-every", s.Claim.ReapEvery, 10 * time.Millisecond},
+		{"grace", s.Process.Grace, time.Millisecond},
+		{"servicebus-send-timeout", s.ServiceBus.SendTimeout, time.Second},
 	} {
-		if d.value <= 0 {
-			return fmt.Errorf("--%s is %s, it may be more than zero, such as 500ms or 20s", d.flag, d.value)
+		if d.value < d.least || d.value > 24*time.Hour {
+			return fmt.Errorf("--%s is %s, it may be %s to 24h", d.flag, d.value, d.least)
 		}
 	}
-	if d := s.Claim.PublishDeadline; d != nil && *d >= s.Claim.Lease {
-		return fmt.Errorf("--publish-deadline (%s) must be shorter than --lease (%s): after the lease another worker sends the same events", *d, s.Claim.Lease)
+	if d := s.Claim.PublishDeadline; d != nil {
+		if longest := worker.LongestPublishDeadline(s.Claim.Lease); *d < time.Millisecond || *d > longest {
+			return fmt.Errorf("--publish-deadline is %s, under a --lease of %s it may be 1ms to %s: after the lease another worker sends the same events, and settling needs time before it",
+				*d, s.Claim.Lease, longest)
+		}
+	}
+	if s.Claim.Paused && s.Claim.Drain {
+		return errors.New("--paused and --drain exclude each other: a paused worker empties nothing")
+	}
+	for _, n := range []struct{ flag, value string }{
+		{"schema", s.SQL.Schema}, {"table", s.SQL.Table}, {"claim-index", s.SQL.ClaimIndex}, {"retry-index", s.SQL.RetryIndex},
+	} {
+		if n.value == "" {
+			return fmt.Errorf("--%s is empty, it must be a name", n.flag)
+		}
+	}
+	if err := s.SQL.names().Validate(); err != nil {
+		return fmt.Errorf("--schema, --table, --claim-index, --retry-index: %w", err)
+	}
+	if s.Process.Listen != "off" {
+		if _, _, err := net.SplitHostPort(s.Process.Listen); err != nil {
+			return fmt.Errorf("--listen %q: want host:port, :port or off", s.Process.Listen)
+		}
 	}
 	if s.SQL.DSN == "" {
 		return errors.New("--sql-dsn (OUTBOX_SQL_DSN) is missing: want sqlserver://user:password@host:port?database=name")
@@ -69,7 +93,7 @@ func (s Settings) check() error {
 }
 
 // orOne stands in for a setting that was not given.
-func orOne[T int | time.Duration](p *T) T {
+func orOne(p *int) int {
 	if p == nil {
 		return 1
 	}

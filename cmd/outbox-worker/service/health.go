@@ -46,6 +46,10 @@ func (e endpoints) readyz(w http.ResponseWriter, _ *http.Request) {
 		http.Error(w, "not ready: "+err.Error(), http.StatusServiceUnavailable)
 		return
 	}
+	if e.worker.Status().Paused {
+		fmt.Fprintln(w, "ready (paused)")
+		return
+	}
 	fmt.Fprintln(w, "ready")
 }
 
@@ -57,7 +61,7 @@ var statusPage = template.Must(template.New("status").Parse(`<!doctype html>
 <p>{{.About.Table}} → {{.About.Broker}}, as {{.About.Owner}}, up {{.Up}}</p>
 {{if .NotReady}}<p class="bad">Not ready: {{.NotReady}}</p>{{else if .Status.Paused}}<p>Paused: connected, claiming nothing.</p>{{else}}<p>Ready.</p>{{end}}
 <p>In flight: {{.Status.InFlightEvents}} events, {{.Status.OpenClaims}} open claims</p>
-{{with .Status.Unrouted}}<p class="bad">Pending events that no route names: {{range .}}{{.}} {{end}}</p>{{end}}
+{{with .Status.Unrouted}}<p class="bad">Pending events that no route names: {{range .}}{{printf "%q" .}} {{end}}</p>{{end}}
 {{with .Backlog}}<table><tr><th>event type<th>pending<th>oldest</tr>
 {{range .Types}}<tr><td>{{.EventType}}<td>{{.Pending}}<td>{{.OldestAge}}</tr>
 {{end}}</table>
@@ -77,21 +81,30 @@ func (e endpoints) status(w http.ResponseWriter, _ *http.Request) {
 	_ = statusPage.Execute(w, page) // the client may be gone: nothing to do about it
 }
 
-// serve answers until ctx ends.
+// serve answers until ctx ends, and then lets the answers under way finish.
 func serve(ctx context.Context, listener net.Listener, h http.Handler, log *zap.Logger) error {
 	server := &http.Server{
 		Handler:           h,
 		ReadHeaderTimeout: 5 * time.Second,
+		ReadTimeout:       5 * time.Second,
+		WriteTimeout:      15 * time.Second,
+		IdleTimeout:       time.Minute,
 		ErrorLog:          zap.NewStdLog(log),
 	}
+	ended := make(chan struct{})
 	stop := context.AfterFunc(ctx, func() {
+		defer close(ended)
 		end, cancel := context.WithTimeout(context.WithoutCancel(ctx), time.Second)
 		defer cancel()
-		_ = server.Shutdown(end)
+		if server.Shutdown(end) != nil {
+			_ = server.Close()
+		}
 	})
-	defer stop()
-	if err := server.Serve(listener); !errors.Is(err, http.ErrServerClosed) {
-		return fmt.Errorf("serve health and metrics on %s: %w", listener.Addr(), err)
+	err := server.Serve(listener)
+	if errors.Is(err, http.ErrServerClosed) {
+		<-ended
+		return nil
 	}
-	return nil
+	stop()
+	return fmt.Errorf("serve health and metrics on %s: %w", listener.Addr(), err)
 }

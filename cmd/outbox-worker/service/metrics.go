@@ -67,7 +67,7 @@ func newMetrics() (*metrics, error) {
 func (m *metrics) watch(w *worker.Worker) error {
 	b := builder{meter: m.provider.Meter("azsqloutbox/worker")}
 	inFlight := b.gauge("outbox.events.in_flight", "{event}", "Events claimed and not decided yet.")
-	ready := b.gauge("outbox.ready", "1", "1 while the worker does its work.")
+	ready := b.gauge("outbox.ready", "", "1 while the worker does its work.") // a unit of 1 would make its name outbox_ready_ratio
 	backlog := b.gauge("outbox.backlog", "{event}", fmt.Sprintf("Pending events by event type; counting stops at %d.", worker.BacklogCountCap))
 	total := b.gauge("outbox.backlog.total", "{event}", "Pending events of all types, as the catalog counts the claim index.")
 	oldest := b.floatGauge("outbox.oldest_event.age", "s", "How long the event with the lowest id has been pending, by event type.")

@@ -38,8 +38,12 @@ func Parse(target any, name, what string, args []string, stdout, stderr io.Write
 // chosen one.
 func ParseCommand(target any, name, what string, args []string, stdout, stderr io.Writer) (chosen *kong.Context, code int, ok bool) {
 	defer func() {
-		if e, is := recover().(exit); is {
+		switch e := recover().(type) {
+		case nil:
+		case exit:
 			chosen, code, ok = nil, int(e), false
+		default:
+			panic(e)
 		}
 	}()
 	vars := kong.Vars(Defaults())

@@ -9,6 +9,7 @@ import (
 	"net"
 	"net/url"
 	"os"
+	"slices"
 	"strings"
 	"time"
 
@@ -24,6 +25,8 @@ const (
 	// backlogEvery is how often the table is asked what waits in it: a few index
 	// seeks, and a count that stops at worker.BacklogCountCap a type.
 	backlogEvery = 15 * time.Second
+	// brokerPatience is for the look at the broker at the start.
+	brokerPatience = 30 * time.Second
 	// closePatience is for connections that do not answer at the end.
 	closePatience = 2 * time.Second
 )
@@ -52,17 +55,28 @@ func New(settings Settings, log *zap.Logger) (*Service, error) {
 		return nil, err
 	}
 	s := &Service{settings: settings, log: log}
-	if s.metrics, err = newMetrics(); err != nil {
+	if err := s.build(routes); err != nil {
+		s.close()
 		return nil, err
+	}
+	return s, nil
+}
+
+// build puts the parts together; what it made before an error is there to be
+// closed.
+func (s *Service) build(routes servicebus.Routes) (err error) {
+	settings, log := s.settings, s.log
+	if s.metrics, err = newMetrics(); err != nil {
+		return err
 	}
 	source, err := settings.source()
 	if err != nil {
-		return nil, err
+		return err
 	}
 	owner := cmp.Or(settings.Process.Owner, defaultOwner())
 	s.db, err = sqlserver.Open(settings.SQL.DSN, sqlserver.Options{AppName: "outbox-worker"})
 	if err != nil {
-		return nil, fmt.Errorf("--sql-dsn: %w", err)
+		return fmt.Errorf("--sql-dsn: %w", err)
 	}
 	s.store, err = sqlserver.New(sqlserver.Config{
 		DB:            s.db,
@@ -77,20 +91,21 @@ func New(settings Settings, log *zap.Logger) (*Service, error) {
 		Logger:        log,
 	})
 	if err != nil {
-		return nil, err
+		return err
 	}
 	if s.publisher, err = settings.ServiceBus.publisher(routes, source, log); err != nil {
-		return nil, err
+		return err
 	}
 	s.worker, err = worker.New(s.workerConfig(routes))
 	if err != nil {
-		return nil, err
+		return err
 	}
 	s.about = About{
-		Version: BuildVersion(), Owner: owner, Table: settings.SQL.names().String(),
-		Broker: cmp.Or(settings.ServiceBus.Namespace, "Service Bus"),
+		Version: BuildVersion(), Owner: owner,
+		Table:  settings.SQL.host() + " " + settings.SQL.names().String(),
+		Broker: s.publisher.Host() + " " + strings.Join(routes.Entities(), ", "),
 	}
-	return s, s.metrics.watch(s.worker)
+	return s.metrics.watch(s.worker)
 }
 
 func (s *Service) workerConfig(routes servicebus.Routes) worker.Config {
@@ -143,6 +158,10 @@ func (s *Service) Run(ctx context.Context) error {
 		s.countBacklog(serving)
 		return nil
 	})
+	group.Go(func() error {
+		s.checkBroker(serving)
+		return nil
+	})
 	s.log.Info("starting",
 		zap.String("version", s.about.Version), zap.String("owner", s.about.Owner),
 		zap.String("table", s.about.Table), zap.String("broker", s.about.Broker),
@@ -158,48 +177,77 @@ func (s *Service) Run(ctx context.Context) error {
 	return err
 }
 
+// checkBroker says at the start what would otherwise show with the first event:
+// an entity that is not there, a role that was forgotten. It stops nothing.
+func (s *Service) checkBroker(ctx context.Context) {
+	call, cancel := context.WithTimeout(ctx, brokerPatience)
+	defer cancel()
+	if err := s.publisher.Check(call); err != nil && ctx.Err() == nil {
+		s.log.Warn("not every queue and topic can be reached; their events will wait", zap.Error(err))
+	}
+}
+
 // countBacklog keeps the backlog's numbers fresh for metrics and status page.
 // While they cannot be had, there are none: an old number would look like the
 // truth.
 func (s *Service) countBacklog(ctx context.Context) {
-	tick := time.NewTicker(backlogEvery)
-	defer tick.Stop()
+	pause := time.NewTimer(0)
+	defer pause.Stop()
 	for {
-		if s.worker.Status().Connected {
-			call, cancel := context.WithTimeout(ctx, backlogEvery)
-			backlog, err := s.store.Backlog(call, s.worker.Status().EventTypes)
-			cancel()
-			if err != nil {
-				s.metrics.backlog.Store(nil)
-				if ctx.Err() == nil {
-					s.log.Debug("the backlog could not be counted", zap.Error(err))
-				}
-			} else {
-				s.metrics.backlog.Store(&backlog)
-			}
-		}
 		select {
-		case <-tick.C:
+		case <-pause.C:
 		case <-ctx.Done():
 			return
 		}
+		if !s.worker.Status().Connected {
+			pause.Reset(time.Second)
+			continue
+		}
+		pause.Reset(backlogEvery)
+		call, cancel := context.WithTimeout(ctx, backlogEvery)
+		backlog, err := s.store.Backlog(call, s.worker.Status().EventTypes)
+		cancel()
+		if err != nil {
+			s.metrics.backlog.Store(nil)
+			if ctx.Err() == nil {
+				s.log.Debug("the backlog could not be counted", zap.Error(err))
+			}
+			continue
+		}
+		s.metrics.backlog.Store(&backlog)
 	}
 }
 
 func (s *Service) close() {
 	ctx, cancel := context.WithTimeout(context.Background(), closePatience)
 	defer cancel()
-	if err := s.publisher.Close(ctx); err != nil {
-		s.log.Debug("the broker's connections did not close in time", zap.Error(err))
+	if s.publisher != nil {
+		if err := s.publisher.Close(ctx); err != nil {
+			s.log.Debug("the broker's connections did not close in time", zap.Error(err))
+		}
 	}
-	s.store.Close()
-	// Close waits for no statement: the worker has ended all of its own.
-	_ = s.db.Close()
-	_ = s.metrics.provider.Shutdown(ctx)
+	if s.store != nil {
+		s.store.Close()
+	}
+	if s.db != nil {
+		_ = s.db.Close() // waits for no statement: the worker has ended all of its own
+	}
+	if s.metrics != nil {
+		_ = s.metrics.provider.Shutdown(ctx)
+	}
 }
 
 func (s SQLSettings) names() sqlserver.Names {
 	return sqlserver.Names{Schema: s.Schema, Table: s.Table, ClaimIndex: s.ClaimIndex, RetryIndex: s.RetryIndex}
+}
+
+// host is for people: never the whole DSN, which may hold a password.
+func (s SQLSettings) host() string {
+	u, err := url.Parse(s.DSN)
+	if err != nil {
+		return ""
+	}
+	return u.Host
 }
 
 func defaultOwner() string {
@@ -235,11 +283,13 @@ func (s ServiceBusSettings) publisher(routes servicebus.Routes, source string, l
 		Namespace:        s.Namespace,
 		Routes:           routes,
 		Source:           source,
-		MaxBatchBytes:    s.BatchBytes,
 		Connections:      s.Connections,
 		SendTimeout:      s.SendTimeout,
 		WebSockets:       s.WebSockets,
 		Logger:           log,
+	}
+	if s.BatchBytes != nil {
+		cfg.MaxBatchBytes = *s.BatchBytes
 	}
 	if s.ConnectionString == "" {
 		credential, err := servicebus.NewCredential(s.Credential, s.IdentityClientID)
@@ -262,6 +312,9 @@ func (s ServiceBusSettings) routes() (servicebus.Routes, error) {
 		if routes, err = servicebus.ParseRoutes(text); err != nil {
 			return servicebus.Routes{}, fmt.Errorf("--config %s: %w", s.Config, err)
 		}
+	}
+	if s.Entity != "" && slices.ContainsFunc(routes, func(r servicebus.Route) bool { return r.EventType == "" }) {
+		return servicebus.Routes{}, fmt.Errorf("--entity (or OUTBOX_ENTITY) is %q and the file of --config has a default route too: they are the same thing, keep one", s.Entity)
 	}
 	if s.Entity != "" {
 		routes = append(routes, servicebus.Route{Entity: s.Entity})

@@ -48,7 +48,7 @@ type ServiceBusSettings struct {
 	Config string `placeholder:"FILE" type:"existingfile" help:"YAML file with routes: event type to queue or topic."`
 	Source string `placeholder:"NAME" help:"First part of every MessageID. Default: database.schema.table."`
 
-	BatchBytes  int           `name:"servicebus-batch-bytes" placeholder:"BYTES" help:"A lower cap than the link's for one batch."`
+	BatchBytes  *int          `name:"servicebus-batch-bytes" placeholder:"BYTES" help:"A lower cap than the link's for one batch."`
 	Connections int           `name:"servicebus-connections" default:"1" help:"AMQP connections; more than one helps at very high rates."`
 	SendTimeout time.Duration `name:"servicebus-send-timeout" default:"10s" help:"Deadline of one send, its own retries included."`
 }
@@ -61,11 +61,11 @@ type ClaimSettings struct {
 	MaxInFlight     *int           `placeholder:"N" help:"Claimed batches on their way to the broker; it bounds memory. Default: twice the lanes."`
 	Lease           time.Duration  `default:"${lease}" help:"After so long without being settled, a claim is given to another worker."`
 	PublishDeadline *time.Duration `placeholder:"DURATION" help:"After so long a claimed event is not sent any more. Below the lease. Default: ${publish_deadline}, or half the lease where that is less."`
-	IdlePoll        time.Duration  `default:"${idle_poll}" help:"Longest pause between two looks for pending events."`
+	IdlePoll        time.Duration  `default:"${idle_poll}" help:"Longest pause between two looks for pending events. With --entity, types not seen for two minutes are looked for once a second."`
 	ReapEvery       time.Duration  `default:"${reap_every}" help:"Pause between two looks for leases that are over."`
 	MaxAttempts     int            `default:"${max_attempts}" help:"An event that failed so many times is parked."`
 	Paused          bool           `help:"Connect and say so, but claim nothing."`
-	Drain           bool           `help:"Empty the backlog, then exit."`
+	Drain           bool           `help:"Empty the backlog of the routed event types, then exit. Waits as long as something cannot be published; FAILED events do not count."`
 }
 
 // ProcessSettings are about the process itself.
