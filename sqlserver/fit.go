@@ -73,7 +73,7 @@ func (c column) fitsNumber(value string) error {
 		_, err = strconv.ParseInt(value, 10, bits)
 	}
 	if err != nil {
-		return fmt.Errorf("%q is no number that the column %s takes", value, c.declaration())
+		return fmt.Errorf("%q is none of the whole numbers that the column %s takes", value, c.declaration())
 	}
 	return nil
 }
@@ -114,7 +114,7 @@ OPTION (MAXDOP 1);`
 // misfit is true for a value that the column would change.
 func (c column) misfit() string {
 	return fmt.Sprintf("CONVERT(VARBINARY(MAX), CONVERT(NVARCHAR(MAX), CONVERT(%s, v.%s)) + N'.') <> CONVERT(VARBINARY(MAX), v.%s + N'.')",
-		c.declaration(), c.name, c.name)
+		c.varying(), c.name, c.name)
 }
 
 func checkFits(ctx context.Context, tx *sql.Tx, text string, rows []newRow) error {

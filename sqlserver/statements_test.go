@@ -48,7 +48,7 @@ func shape(eventType string, eventTypeBytes int, collation, payload string, payl
 		c.name = name
 		columns[name] = c
 	}
-	return &table{columns: columns}
+	return &table{columns: columns, receiptType: column{name: "event_type", kind: "varchar", bytes: 100}}
 }
 
 var names = map[string]Names{
@@ -106,11 +106,12 @@ var kinds = map[string]string{
 	"reapClaimSQL":          "Declare Declare Declare Select If(Begin(Delete Set Select Update Set Update Set)) Select",
 	"retryDueSQL":           "Declare Declare Update Set Select",
 	"pendingSQL":            "Select",
-	"discoverPendingSQL":    "Declare Select While(Begin(Select Set Set Set Select)) Select",
+	"discoverPendingSQL":    "Declare Select While(Begin(Set Set Select Set Set If(Select Select))) Select",
 	"backlogTotalSQL":       "Select",
 	"backlogTypesSQL":       "Select",
 	"heartbeatSQL":          "Declare Update If(Insert) Delete",
 	"equalKeysSQL":          "Select",
+	"lostKeysSQL":           "Select",
 	"tableColumnsSQL":       "Select",
 	"tableIndexesSQL":       "Select",
 	"statusChecksSQL":       "Select",

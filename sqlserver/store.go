@@ -106,6 +106,8 @@ type Store struct {
 	lastClaim atomic.Int64
 	// unreadable holds the ids of receipts that were complained about.
 	unreadable sync.Map
+	// unaskable holds the event types that were.
+	unaskable sync.Map
 }
 
 var _ worker.Store = (*Store)(nil)
@@ -137,7 +139,7 @@ type statements struct {
 	retryDue                          string
 	pending, discoverPending          string
 	backlogTotal, backlogTypes        string
-	heartbeat, equalKeys              string
+	heartbeat, equalKeys, lostKeys    string
 }
 
 func render(names Names, t *table) *statements {
@@ -158,6 +160,7 @@ func render(names Names, t *table) *statements {
 		backlogTypes:    r.Replace(backlogTypesSQL),
 		heartbeat:       r.Replace(heartbeatSQL),
 		equalKeys:       r.Replace(equalKeysSQL),
+		lostKeys:        r.Replace(lostKeysSQL),
 	}
 }
 
@@ -169,6 +172,9 @@ func (s *Store) statementsOn(ctx context.Context, conn *sql.Conn) (*statements, 
 	}
 	t, err := readTable(ctx, conn, s.names)
 	if err != nil {
+		return nil, err
+	}
+	if err := t.readReceiptType(ctx, conn, s.names); err != nil {
 		return nil, err
 	}
 	st := render(s.names, t)

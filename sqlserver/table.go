@@ -14,6 +14,8 @@ import (
 // statements depend on it.
 type table struct {
 	columns map[string]column
+	// receiptType is the receipts' own event_type.
+	receiptType column
 }
 
 // column is one row of sys.columns.
@@ -49,37 +51,55 @@ WHERE  c.object_id = OBJECT_ID(@table);`
 // readTable reads the columns of the event table. A table that is not there,
 // or that the login has no right on, is error 208 as the server would say it.
 func readTable(ctx context.Context, q querier, names Names) (*table, error) {
-	t := &table{columns: make(map[string]column)}
-	rows, err := q.QueryContext(ctx, tableColumnsSQL, sql.Named("table", names.Events()))
+	columns, err := readColumns(ctx, q, names.Events())
 	if err != nil {
-		return nil, fmt.Errorf("read the columns of %s: %w", names, err)
+		return nil, err
 	}
-	defer rows.Close()
-	for rows.Next() {
-		var c column
-		var collation sql.NullString
-		if err := rows.Scan(&c.name, &c.kind, &c.bytes, &c.precision, &c.scale, &collation, &c.nullable, &c.identity); err != nil {
-			return nil, fmt.Errorf("read the columns of %s: %w", names, err)
-		}
-		c.name, c.kind, c.collation = strings.ToLower(c.name), strings.ToLower(c.kind), collation.String
-		t.columns[c.name] = c
-	}
-	if err := rows.Err(); err != nil {
-		return nil, fmt.Errorf("read the columns of %s: %w", names, err)
-	}
-	if len(t.columns) == 0 {
+	if len(columns) == 0 {
 		return nil, missingTable(names.String())
 	}
 	var missing []string
 	for _, name := range neededColumns {
-		if _, ok := t.columns[name]; !ok {
+		if _, ok := columns[name]; !ok {
 			missing = append(missing, name)
 		}
 	}
 	if len(missing) > 0 {
 		return nil, missingColumns(names.String(), missing)
 	}
-	return t, nil
+	return &table{columns: columns, receiptType: column{name: "event_type", kind: "varchar", bytes: 100}}, nil
+}
+
+// readReceiptType finds out what the receipts' event_type takes. A table that
+// cannot be seen is left to the statement that needs it.
+func (t *table) readReceiptType(ctx context.Context, q querier, names Names) error {
+	columns, err := readColumns(ctx, q, names.Receipts())
+	if c, ok := columns["event_type"]; ok {
+		t.receiptType = c
+	}
+	return err
+}
+
+func readColumns(ctx context.Context, q querier, tableName string) (map[string]column, error) {
+	rows, err := q.QueryContext(ctx, tableColumnsSQL, sql.Named("table", tableName))
+	if err != nil {
+		return nil, fmt.Errorf("read the columns of %s: %w", tableName, err)
+	}
+	columns := make(map[string]column)
+	defer rows.Close()
+	for rows.Next() {
+		var c column
+		var collation sql.NullString
+		if err := rows.Scan(&c.name, &c.kind, &c.bytes, &c.precision, &c.scale, &collation, &c.nullable, &c.identity); err != nil {
+			return nil, fmt.Errorf("read the columns of %s: %w", tableName, err)
+		}
+		c.name, c.kind, c.collation = strings.ToLower(c.name), strings.ToLower(c.kind), collation.String
+		columns[c.name] = c
+	}
+	if err := rows.Err(); err != nil {
+		return nil, fmt.Errorf("read the columns of %s: %w", tableName, err)
+	}
+	return columns, nil
 }
 
 // neededColumns are the columns that the statements name.
@@ -147,6 +167,17 @@ func (c column) declaration() string {
 	}
 }
 
+// varying is the declaration without the padding of CHAR and NCHAR.
+func (c column) varying() string {
+	switch c.kind {
+	case "char":
+		c.kind = "varchar"
+	case "nchar":
+		c.kind = "nvarchar"
+	}
+	return c.declaration()
+}
+
 // shortText reads a text column that nobody migrates: bytes where the collation
 // is UTF-8, else as the column is, which the driver decodes.
 func (c column) shortText() string {
@@ -181,6 +212,8 @@ func (t *table) renderings() []string {
 	pairs := []string{
 		"{id_t}", c["id"].declaration(),
 		"{event_type_t}", c["event_type"].declaration(),
+		"{event_type_varying_t}", c["event_type"].varying(),
+		"{receipt_event_type_t}", t.receiptType.declaration(),
 		"{last_error_t}", c["last_error"].declaration(),
 		"{aggregate_type}", c["aggregate_type"].shortText(),
 		"{aggregate_id}", c["aggregate_id"].shortText(),
