@@ -93,7 +93,7 @@ const (
 // An error says why e can never be sent as it is.
 func (m *message) fill(source string, route *Route, e *worker.Event) error {
 	if e.Withheld {
-		return fmt.Errorf("payload of %d bytes in the column is above the worker's limit for one event, so it was not read", e.StoredBytes)
+		return fmt.Errorf("payload and headers of %d bytes in their columns are above the worker's limit for one event, so they were not read", e.StoredBytes)
 	}
 	m.subject = cmp.Or(route.Subject, e.Type)
 	m.properties = azservicebus.AMQPAnnotatedMessageProperties{

@@ -100,7 +100,7 @@ func TestFillRefuses(t *testing.T) {
 		route *Route
 		want  string
 	}{
-		"withheld":        {worker.Event{Withheld: true, StoredBytes: 5_000_000}, nil, "payload of 5000000 bytes in the column is above the worker's limit"},
+		"withheld":        {worker.Event{Withheld: true, StoredBytes: 5_000_000}, nil, "payload and headers of 5000000 bytes in their columns are above the worker's limit"},
 		"no JSON":         {header(`tenant=1`), nil, "headers are not valid JSON"},
 		"nested":          {header(`{"a":{"b":1}}`), nil, `header "a": is nested`},
 		"correlation id":  {header(`{"sb-correlation-id":1}`), nil, `header "sb-correlation-id": 1 is no string`},

@@ -35,15 +35,16 @@ const MaxBatch = worker.MaxBatch
 //
 // @from is inclusive, so that one text, and one plan, serves the first round of
 // a cycle too, which has no lower bound; the casts keep both comparisons in the
-// column's type, which a seek needs. DATALENGTH keeps an oversize payload in the
-// database. status is not in the list: a covering index has no room for
+// column's type, which a seek needs. DATALENGTH keeps an oversize event's payload
+// and headers in the database. status is not in the list: a covering index has no room for
 // what its filter says.
 const claimEventsSQL = `-- outbox:ClaimEvents
 SELECT TOP (@batch)
        e.id,
-       DATALENGTH(e.payload) AS payload_bytes,
-       CONVERT({payload_read_t}, CASE WHEN DATALENGTH(e.payload) <= @max_bytes THEN e.payload END) AS payload,
-       CONVERT({headers_read_t}, e.headers) AS headers,
+       ISNULL(DATALENGTH(e.payload), 0) AS payload_bytes,
+       ISNULL(DATALENGTH(e.headers), 0) AS headers_bytes,
+       CONVERT({payload_read_t}, CASE WHEN ISNULL(DATALENGTH(e.payload), 0) + ISNULL(DATALENGTH(e.headers), 0) <= @max_bytes THEN e.payload END) AS payload,
+       CONVERT({headers_read_t}, CASE WHEN ISNULL(DATALENGTH(e.payload), 0) + ISNULL(DATALENGTH(e.headers), 0) <= @max_bytes THEN e.headers END) AS headers,
        {aggregate_type} AS aggregate_type,
        {aggregate_id} AS aggregate_id,
        e.created_at,
@@ -148,7 +149,7 @@ func (s *Store) readEvents(ctx context.Context, tx *sql.Tx, st *statements, req 
 	defer rows.Close()
 
 	var (
-		read = newEventReader(req.Batch, s.lastClaim.Load())
+		read = newEventReader(req.Batch, s.lastClaim.Load(), s.cfg.MaxEventBytes)
 		size int64
 		seen int
 	)

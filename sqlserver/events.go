@@ -3,6 +3,7 @@ package sqlserver
 import (
 	"database/sql"
 	"fmt"
+	"slices"
 	"time"
 
 	"azsqloutbox/worker"
@@ -16,10 +17,13 @@ type eventReader struct {
 	spans  []spans
 	bytes  []byte // payloads and headers
 	text   []byte // aggregate types and ids
+	// limit is MaxEventBytes.
+	limit int64
 
 	// What Scan fills. RawBytes hold until the next row only.
 	id            int64
-	stored        sql.NullInt64
+	payloadBytes  int64 // in the column, as headersBytes
+	headersBytes  int64
 	payload       sql.RawBytes
 	headers       sql.RawBytes
 	aggregateType sql.RawBytes
@@ -36,17 +40,22 @@ type spans struct {
 	aggregateType, aggregateID int
 }
 
-// newEventReader expects about size bytes of payloads and headers.
-func newEventReader(batch int, size int64) *eventReader {
+// largestGuess bounds what is allocated before the first row is there: one
+// large claim says little about the next, of another type perhaps.
+const largestGuess = 1 << 20
+
+// newEventReader expects about size bytes of payloads, headers and aggregates.
+func newEventReader(batch int, size, limit int64) *eventReader {
 	r := &eventReader{
 		events: make([]worker.Event, 0, batch),
 		spans:  make([]spans, 0, batch),
-		bytes:  make([]byte, 0, size),
+		bytes:  make([]byte, 0, min(size, largestGuess)),
 		text:   make([]byte, 0, 32*batch),
+		limit:  limit,
 	}
 	// The order of the claim's select list.
 	r.dest = []any{
-		&r.id, &r.stored, &r.payload, &r.headers,
+		&r.id, &r.payloadBytes, &r.headersBytes, &r.payload, &r.headers,
 		&r.aggregateType, &r.aggregateID, &r.createdAt, &r.retryCount,
 	}
 	return r
@@ -57,14 +66,20 @@ func (r *eventReader) scan(rows *sql.Rows, t *table) error {
 	if err := rows.Scan(r.dest...); err != nil {
 		return err
 	}
-	if t.columns["payload"].readsBytes() && r.payload != nil && int64(len(r.payload)) != r.stored.Int64 {
-		return fmt.Errorf("event %d: read %d bytes of a payload of %d: %w", r.id, len(r.payload), r.stored.Int64, errColumnChanged)
+	if t.columns["payload"].readsBytes() && r.payload != nil && int64(len(r.payload)) != r.payloadBytes {
+		return fmt.Errorf("event %d: read %d bytes of a payload of %d: %w", r.id, len(r.payload), r.payloadBytes, errColumnChanged)
+	}
+	if t.columns["headers"].readsBytes() && r.headers != nil && int64(len(r.headers)) != r.headersBytes {
+		return fmt.Errorf("event %d: read %d bytes of headers of %d: %w", r.id, len(r.headers), r.headersBytes, errColumnChanged)
 	}
 	return nil
 }
 
-// size is what the current row adds to the batch.
-func (r *eventReader) size() int64 { return int64(len(r.payload) + len(r.headers)) }
+// size is what the current row adds to the batch, as UTF-8: NVARCHAR takes two
+// bytes for a character that takes three here.
+func (r *eventReader) size() int64 {
+	return int64(len(r.payload) + len(r.headers) + len(r.aggregateType) + len(r.aggregateID))
+}
 
 func (r *eventReader) take(eventType string) {
 	r.bytes = append(r.bytes, r.payload...)
@@ -79,13 +94,14 @@ func (r *eventReader) take(eventType string) {
 		Type:        eventType,
 		CreatedAt:   r.createdAt,
 		RetryCount:  r.retryCount,
-		StoredBytes: r.stored.Int64,
-		Withheld:    r.payload == nil && r.stored.Int64 > 0,
+		StoredBytes: r.payloadBytes + r.headersBytes,
+		Withheld:    r.payloadBytes+r.headersBytes > r.limit,
 	})
 }
 
 // finish cuts the buffers into the events' fields.
 func (r *eventReader) finish() []worker.Event {
+	r.events, r.bytes = trim(r.events), trim(r.bytes)
 	text := string(r.text)
 	var b, t int
 	for i := range r.events {
@@ -97,6 +113,15 @@ func (r *eventReader) finish() []worker.Event {
 		b, t = s.headers, s.aggregateID
 	}
 	return r.events
+}
+
+// trim gives back room that was expected and not needed: a claim in flight is
+// to hold what it carries and little more.
+func trim[T any](s []T) []T {
+	if cap(s)-len(s) <= len(s)/4 {
+		return s
+	}
+	return slices.Clone(s)
 }
 
 // piece is nil for an empty piece. Its capacity ends where it ends, so that an

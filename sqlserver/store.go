@@ -33,11 +33,12 @@ type Config struct {
 
 	// Lease is how long a claim is its owner's; default 60 s.
 	Lease time.Duration
-	// MaxEventBytes is the largest payload, in the column's bytes, that leaves
-	// the database; default 1 MiB. A larger one is claimed without it.
+	// MaxEventBytes is how much payload and headers of one event, in the columns'
+	// bytes, may leave the database; default 1 MiB. A larger event is claimed
+	// without them.
 	MaxEventBytes int64
-	// MaxBatchBytes bounds payloads and headers of one claim; default 16 MiB. One
-	// event always fits.
+	// MaxBatchBytes bounds the payloads, headers and aggregates of one claim, in
+	// bytes of UTF-8; default 16 MiB. One event always fits.
 	MaxBatchBytes int64
 	// MaxAttempts is how many attempts an event has before a reap parks it;
 	// default 10.
@@ -101,8 +102,8 @@ type Store struct {
 	// ready holds the statements for the table as it was last looked at; nil
 	// before the first call and after a sign that the table has changed.
 	ready atomic.Pointer[statements]
-	// lastClaim is the size of the last claim's payloads, the first guess for
-	// the next one's buffer.
+	// lastClaim is the size of the last claim, the first guess for the next
+	// one's buffer.
 	lastClaim atomic.Int64
 	// unreadable holds the ids of receipts that were complained about.
 	unreadable sync.Map

@@ -182,7 +182,7 @@ func (c column) varying() string {
 // is UTF-8, else as the column is, which the driver decodes.
 func (c column) shortText() string {
 	if c.readsBytes() {
-		return "CONVERT(VARBINARY(8000), e." + c.name + ")"
+		return "CONVERT(" + c.longText() + ", e." + c.name + ")"
 	}
 	return "e." + c.name
 }

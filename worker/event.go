@@ -22,17 +22,17 @@ type Event struct {
 	// Payload is what the message body will hold, as UTF-8; nil for a NULL or
 	// an empty column, and nil where Withheld says so.
 	Payload []byte
-	// Headers is a JSON object, or nil for NULL.
+	// Headers is a JSON object, or nil for NULL and where Withheld says so.
 	Headers []byte
 	// CreatedAt is the database's clock in UTC, to the millisecond.
 	CreatedAt time.Time
 	// RetryCount is how many attempts were spent on this event already.
 	RetryCount int
-	// StoredBytes is the payload's DATALENGTH: bytes in the column, so two a
-	// character where the column is NVARCHAR.
+	// StoredBytes is what payload and headers take in their columns, by
+	// DATALENGTH: two bytes a character where a column is NVARCHAR.
 	StoredBytes int64
-	// Withheld is true when StoredBytes is above the configured limit: the
-	// payload stayed in the database, so that no single row can break the
+	// Withheld is true when StoredBytes is above the configured limit: payload
+	// and headers stayed in the database, so that no single row can break the
 	// worker's memory bound. Such an event can only be parked.
 	Withheld bool
 }
