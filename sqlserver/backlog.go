@@ -20,7 +20,10 @@ WHERE  i.object_id = OBJECT_ID(@table)
 AND    i.name = @claim_index;`
 
 // Per type a count that stops at @cap, and the age of the lowest id: a seek
-// each; COLLATE as in Pending. A COUNT(*) over a backlog of millions would cost more than it tells.
+// each; COLLATE as in Pending. A COUNT(*) over a backlog of millions would cost
+// more than it tells. A plain read as in Pending; without row versioning it
+// waits for rows that a writer or a claim has not committed yet, at most
+// LOCK_TIMEOUT.
 const backlogTypesSQL = `-- outbox:BacklogTypes
 SELECT t.i,
        (SELECT COUNT(*)

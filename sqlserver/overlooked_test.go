@@ -20,9 +20,9 @@ func (b *outbox) business() {
 	b.t.Cleanup(func() { b.exec("DROP TABLE {business}") })
 }
 
-// overlook commits a business row whatever enqueue says, and returns what that
-// said and how many rows there are then.
-func (b *outbox) overlook(enqueue func(*sql.Tx) error) (err error, rows int64) {
+// overlook commits a business row whatever enqueue says, and returns how many
+// rows there are then and what that said.
+func (b *outbox) overlook(enqueue func(*sql.Tx) error) (rows int64, err error) {
 	b.t.Helper()
 	tx := b.begin()
 	if _, err := tx.ExecContext(testContext(b.t), b.sql("INSERT INTO {business} VALUES (1)")); err != nil {
@@ -30,7 +30,7 @@ func (b *outbox) overlook(enqueue func(*sql.Tx) error) (err error, rows int64) {
 	}
 	err = enqueue(tx)
 	_ = tx.Commit()
-	return err, b.number("SELECT COUNT(*) FROM {business}")
+	return b.number("SELECT COUNT(*) FROM {business}"), err
 }
 
 // refusing is a table whose server refuses the aggregate "no".
@@ -58,7 +58,7 @@ func TestOverlookedErrorOfTheServer(t *testing.T) {
 				"Enqueue":       b.writer().Enqueue,
 				"the statement": b.writer().EnqueueAlone,
 			} {
-				err, rows := b.overlook(func(tx *sql.Tx) error {
+				rows, err := b.overlook(func(tx *sql.Tx) error {
 					return enqueue(testContext(t), tx, event("good"), refused)
 				})
 				if err == nil || !strings.Contains(err.Error(), "constraint") || rows != 0 {
@@ -75,7 +75,7 @@ func TestOverlookedErrorOfTheServer(t *testing.T) {
 func TestOverlookedRefusal(t *testing.T) {
 	b := newOutbox(t, scripts.Options{})
 	b.business()
-	err, rows := b.overlook(func(tx *sql.Tx) error {
+	rows, err := b.overlook(func(tx *sql.Tx) error {
 		return b.writer().Enqueue(testContext(t), tx, sqlserver.OutboxEvent{AggregateType: "a", AggregateID: "b"})
 	})
 	if err == nil || rows != 0 {

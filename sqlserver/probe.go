@@ -10,10 +10,10 @@ import (
 
 // One seek a type that stops at its first entry. A plain read: under row
 // versioning it takes no locks, and a row that a claim is just taking counts as
-// pending. The key is the position in the list, so that an answer is the
-// caller's own spelling. COLLATE: a column of OPENJSON has the database's
-// collation, and comparing it with a column of another one is error 468
-// (sql-docs, collation-precedence-transact-sql.md).
+// pending; without, it waits for that claim. The key is the position in the
+// list, so that an answer is the caller's own spelling. COLLATE: a column of
+// OPENJSON has the database's collation, and comparing it with a column of
+// another one is error 468 (sql-docs, collation-precedence-transact-sql.md).
 const pendingSQL = `-- outbox:Pending
 SELECT t.i
 FROM   (SELECT CAST(c.[key] AS INT) AS i, CAST(c.value AS {event_type_t}){event_type_collate} AS event_type

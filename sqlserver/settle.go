@@ -24,7 +24,9 @@ SET @deleted = @@ROWCOUNT;
 
 SELECT @deleted AS deleted;`
 
-// SettleSent implements worker.Settler: one statement, one round trip.
+// SettleSent implements worker.Settler: one statement, one round trip. Where an
+// answer was lost and the call is repeated, receipts that the first one has
+// deleted are counted as lost.
 func (s *Store) SettleSent(ctx context.Context, receipts []worker.Receipt) (lost int, err error) {
 	if len(receipts) == 0 {
 		return 0, nil
@@ -88,7 +90,8 @@ END;
 
 SELECT @deleted AS deleted, @back AS returned, @broken AS failed;`
 
-// Settle implements worker.Settler.
+// Settle implements worker.Settler. Where the answer to its commit was lost and
+// the call is repeated, ErrLeaseLost may mean that the first one did it all.
 func (s *Store) Settle(ctx context.Context, set worker.Settlement) error {
 	op := fmt.Sprintf("settle the claim %s of %s", set.Receipt.ID, s.names)
 	returned := idsJSON(set.Returned)
