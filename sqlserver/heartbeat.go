@@ -9,8 +9,9 @@ import (
 )
 
 // An owner is one process, so nobody else writes its row and update-then-insert
-// needs no lock between the two; the cast keeps the seek in the key's type. Rows of workers that have not been seen for a
-// day go with it: the table holds a few rows.
+// needs no lock between the two; the cast keeps the seek in the key's type. Rows
+// of workers that have not been seen for a day go with it: the table holds a few
+// rows.
 const heartbeatSQL = `-- outbox:Heartbeat
 DECLARE @now DATETIME2(3) = SYSUTCDATETIME();
 
