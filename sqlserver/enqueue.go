@@ -39,8 +39,8 @@ type OutboxEvent struct {
 // cannot commit the business data without its events. The traceparent of the
 // span in ctx goes into the headers of events that have none.
 //
-// The login needs SELECT and INSERT on the table and, where the id is not an
-// IDENTITY column, UPDATE on the sequence.
+// The login needs INSERT on the table and, where the id is not an IDENTITY
+// column, UPDATE on the sequence.
 func Enqueue(ctx context.Context, tx *sql.Tx, events ...OutboxEvent) error {
 	return new(Writer).Enqueue(ctx, tx, events...)
 }
