@@ -177,9 +177,9 @@ func killHoldingReceipts(t *testing.T, db *sql.DB, p *process, owner string) (re
 		if err := p.Process.Signal(syscall.SIGSTOP); err != nil {
 			t.Fatal(err)
 		}
-		n := -1
-		for again := owned(); again != n; again = owned() {
-			n = again
+		n := owned()
+		for last := 0; n > 0 && n != last; n = owned() {
+			last = n
 			time.Sleep(100 * time.Millisecond)
 		}
 		if n > 0 {
@@ -204,9 +204,8 @@ func TestThreeWorkersOneKilledOneStopped(t *testing.T) {
 	}
 	const events = 50_000
 	dev, program := buildPrograms(t)
-	// Some milliseconds to the broker keep batches in flight, so that a kill
-	// finds some.
-	settings := serveStack(t, dev, "--amqp-round-trip", "20ms")
+	// A slow broker keeps batches in flight, so that a kill finds some.
+	settings := serveStack(t, dev, "--amqp-round-trip", "200ms")
 	db, err := sqlserver.Open(settings["OUTBOX_SQL_DSN"], sqlserver.Options{})
 	if err != nil {
 		t.Fatal(err)
