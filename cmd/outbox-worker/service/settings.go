@@ -32,7 +32,7 @@ type SQLSettings struct {
 	ClaimIndex string `default:"IX_outbox_claim" help:"The filtered index that claims read."`
 	RetryIndex string `default:"IX_outbox_retry" help:"The filtered index of failed events."`
 
-	MaxEventBytes int64 `default:"1048576" placeholder:"BYTES" help:"Events with a larger payload are parked without being read. Default 1 MiB."`
+	MaxEventBytes int64 `default:"1048576" placeholder:"BYTES" help:"Events whose payload and headers are larger are parked without being read. Default 1 MiB."`
 	MaxBatchBytes int64 `default:"16777216" placeholder:"BYTES" help:"A claim stops at so many bytes of payload, whatever its row count. Default 16 MiB."`
 }
 
