@@ -8,8 +8,6 @@ import (
 	"time"
 
 	"go.uber.org/zap"
-
-	"azsqloutbox/servicebus/emulator/internal/broker"
 )
 
 // Config is what a server is made of. Only Entities has no default.
@@ -80,8 +78,8 @@ type Entity struct {
 // Subscription is a topic's.
 type Subscription struct {
 	Name string
-	// Rules choose the messages: one match is enough, and without rules all are
-	// taken.
+	// Rules choose the messages: one match is enough. Without any there is the
+	// default rule, the true filter.
 	Rules                  []Rule
 	RequiresSession        bool
 	LockDuration           time.Duration // default 1 minute
@@ -89,9 +87,6 @@ type Subscription struct {
 	DefaultTTL             time.Duration
 	DeadLetterOnExpiration bool
 }
-
-// Rule is a correlation filter: all fields that are set must be equal.
-type Rule = broker.Rule
 
 // defaultKey is the well-known key of the container emulator.
 // https://learn.microsoft.com/azure/service-bus-messaging/test-locally-with-service-bus-emulator
@@ -124,6 +119,7 @@ func (e Entity) withDefaults(t Tier) Entity {
 		s.LockDuration = cmp.Or(s.LockDuration, time.Minute)
 		s.MaxDeliveryCount = cmp.Or(s.MaxDeliveryCount, 10)
 		s.DefaultTTL = cmp.Or(s.DefaultTTL, e.DefaultTTL)
+		s.Rules = namedRules(s.Rules)
 		subscriptions[i] = s
 	}
 	e.Subscriptions = subscriptions
@@ -191,6 +187,11 @@ func (e Entity) validate(t Tier) error {
 			return invalid("Subscriptions.Name", "there are two of %q", s.Name)
 		case s.LockDuration < 0 || s.DefaultTTL < 0 || s.MaxDeliveryCount < 0:
 			return invalid("Subscriptions", "durations and counts of %q must not be negative", s.Name)
+		}
+		for _, r := range s.Rules {
+			if err := r.validate(); err != nil {
+				return fmt.Errorf("subscription %q: %w", s.Name, err)
+			}
 		}
 		names[name] = true
 	}

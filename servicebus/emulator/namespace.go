@@ -54,7 +54,7 @@ func (ns namespace) addTopic(e Entity) {
 			Name: path, RequiresSession: s.RequiresSession, LockDuration: s.LockDuration,
 			MaxDeliveryCount: uint32(s.MaxDeliveryCount), DefaultTTL: s.DefaultTTL,
 			DeadLetterExpired: s.DeadLetterOnExpiration,
-		}, s.Rules)
+		}, brokerRules(s.Rules))
 		ns.add(&node{path: path, entity: e.Name, source: q, maxMessage: e.MaxMessageBytes})
 		ns.addDeadLetter(e, q)
 	}

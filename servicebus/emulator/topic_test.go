@@ -1,6 +1,7 @@
 package emulator_test
 
 import (
+	"strings"
 	"testing"
 
 	"github.com/Azure/azure-sdk-for-go/sdk/azcore/to"
@@ -13,6 +14,8 @@ func TestTopicFansOutByRules(t *testing.T) {
 		Name: "events", Kind: emulator.Topic,
 		Subscriptions: []emulator.Subscription{
 			{Name: "all"},
+			{Name: "true", Rules: []emulator.Rule{{SQL: "1 = 1"}}},
+			{Name: "false", Rules: []emulator.Rule{{SQL: "1=0"}}},
 			{Name: "created", Rules: []emulator.Rule{{Subject: "created"}}},
 			{Name: "eu-or-a", Rules: []emulator.Rule{
 				{Properties: map[string]any{"region": "eu"}},
@@ -27,7 +30,7 @@ func TestTopicFansOutByRules(t *testing.T) {
 	if err := sendBatch(t, sender(t, client, "events"), a, b, c); err != nil {
 		t.Fatal(err)
 	}
-	for name, want := range map[string]string{"all": "abc", "created": "a", "eu-or-a": "ab"} {
+	for name, want := range map[string]string{"all": "abc", "true": "abc", "false": "", "created": "a", "eu-or-a": "ab"} {
 		got := ""
 		for _, m := range server.Messages("events/subscriptions/" + name) {
 			got += m.MessageID
@@ -79,5 +82,24 @@ func TestWhatIsNotModelledIsRefused(t *testing.T) {
 	s := sender(t, client, "t")
 	if err := s.CancelScheduledMessages(within(t), []int64{1}, nil); err == nil {
 		t.Error("cancelling on a topic was made-up success")
+	}
+}
+
+func TestRulesThatAreNotModelledDoNotStart(t *testing.T) {
+	for field, rule := range map[string]emulator.Rule{
+		"Rules":            {Name: "nothing"},
+		"Rules.SQL":        {SQL: "sys.Label LIKE 'a%'"},
+		"Rules.Properties": {Properties: map[string]any{"n": 1}},
+	} {
+		server, err := emulator.Start(emulator.Config{Entities: []emulator.Entity{{
+			Name: "t", Kind: emulator.Topic,
+			Subscriptions: []emulator.Subscription{{Name: "s", Rules: []emulator.Rule{rule}}},
+		}}})
+		if err == nil {
+			server.Close()
+		}
+		if err == nil || !strings.Contains(err.Error(), field+": ") {
+			t.Errorf("%v does not name %s", err, field)
+		}
 	}
 }

@@ -2,14 +2,16 @@ package broker
 
 import (
 	"reflect"
+	"slices"
 
 	"azsqloutbox/servicebus/emulator/internal/amqp"
 )
 
 // Rule is a correlation filter: every field that is set must be equal. The
-// zero Rule matches everything. SQL filters and actions are not modelled.
+// zero Rule is the true filter, one with Never the false filter.
 // https://learn.microsoft.com/azure/service-bus-messaging/topic-filters
 type Rule struct {
+	Never            bool
 	MessageID        string
 	CorrelationID    string
 	To               string
@@ -21,10 +23,15 @@ type Rule struct {
 	Properties       map[string]any
 }
 
-// matches says whether any of rules wants m; without rules, all do.
+// Empty says that the rule is the true filter.
+func (r Rule) Empty() bool {
+	return len(r.Properties) == 0 && reflect.DeepEqual(r, Rule{Properties: r.Properties})
+}
+
+// matches says whether any of rules wants m.
 func matches(rules []Rule, m *Message) (bool, error) {
-	if len(rules) == 0 {
-		return true, nil
+	if slices.ContainsFunc(rules, Rule.Empty) {
+		return true, nil // without decoding m
 	}
 	c, err := m.Content()
 	if err != nil {
@@ -39,6 +46,9 @@ func matches(rules []Rule, m *Message) (bool, error) {
 }
 
 func (r *Rule) matches(c Content) bool {
+	if r.Never {
+		return false
+	}
 	for _, field := range []struct{ want, have string }{
 		{r.MessageID, c.MessageID},
 		{r.CorrelationID, c.CorrelationID},

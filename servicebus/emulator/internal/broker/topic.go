@@ -39,7 +39,7 @@ func NewTopic(cfg TopicConfig) *Topic {
 	return t
 }
 
-// Subscribe adds a subscription; without rules it gets every message. Call it
+// Subscribe adds a subscription, which gets what any of rules matches. Call it
 // before the topic is used.
 func (t *Topic) Subscribe(cfg QueueConfig, rules []Rule) *Queue {
 	q := newQueue(cfg, t.quota)
