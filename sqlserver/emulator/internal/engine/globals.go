@@ -21,7 +21,7 @@ var globalVariables = map[string]struct {
 	"@@VERSION":          {nvarcharType(300), func(*session) sqltype.Value { return nvarcharValue(versionText) }},
 	"@@SERVERNAME":       {nvarcharType(128), func(s *session) sqltype.Value { return nvarcharValue(s.engine.config.Server) }},
 	"@@SERVICENAME":      {nvarcharType(128), func(*session) sqltype.Value { return nvarcharValue("MSSQLSERVER") }},
-	"@@LOCK_TIMEOUT":     {intType, func(s *session) sqltype.Value { return intValue(s.lockTimeoutMillis()) }},
+	"@@LOCK_TIMEOUT":     {intType, func(s *session) sqltype.Value { return intValue(s.set.lockTimeoutMillis()) }},
 	"@@OPTIONS":          {intType, func(s *session) sqltype.Value { return intValue(s.set.optionBits()) }},
 	"@@MAX_PRECISION":    {tinyType, func(*session) sqltype.Value { return sqltype.Value{Kind: sqltype.TinyInt, N: 38} }},
 	"@@DATEFIRST":        {tinyType, func(*session) sqltype.Value { return sqltype.Value{Kind: sqltype.TinyInt, N: 7} }},
@@ -47,11 +47,11 @@ func (c *compiler) globalVariable(name string) (*scalar, error) {
 // spid: user sessions begin at 51.
 func (s *session) spid() int64 { return s.id + 50 }
 
-func (s *session) lockTimeoutMillis() int64 {
-	if s.set.lockTimeout < 0 {
+func (s *settings) lockTimeoutMillis() int64 {
+	if s.lockTimeout < 0 {
 		return -1
 	}
-	return s.set.lockTimeout.Milliseconds()
+	return s.lockTimeout.Milliseconds()
 }
 
 // optionBits is @@OPTIONS (sql-docs, "Configure the user options").
@@ -61,10 +61,12 @@ func (s *settings) optionBits() int64 {
 		on  bool
 		bit int64
 	}{
+		{s.cursorClose, 4},
 		{s.ansiWarnings, 8},
 		{s.ansiPadding, 16},
 		{s.ansiNulls, 32},
 		{s.arithAbort, 64},
+		{s.arithIgnore, 128},
 		{s.quotedIdentifier, 256},
 		{s.noCount, 512},
 		{s.ansiNullDefault, 1024},

@@ -3,6 +3,7 @@ package engine
 import (
 	"context"
 	"errors"
+	"sync/atomic"
 	"time"
 
 	"go.uber.org/zap"
@@ -20,6 +21,8 @@ type session struct {
 	opened time.Time
 	// id is the storage session's at login: @@SPID outlives a reset.
 	id int64
+	// shown is what other sessions see of this one.
+	shown atomic.Pointer[sessionState]
 
 	set    settings
 	tran   *transaction
@@ -38,10 +41,12 @@ type session struct {
 
 func newSession(e *Engine, l tds.Login) *session {
 	store := e.db.NewSession()
-	return &session{
+	s := &session{
 		engine: e, store: store, id: store.ID(), login: l, opened: time.Now().UTC(),
 		set: newSettings(l.ODBC), temp: newTempTables(),
 	}
+	s.publish()
+	return s
 }
 
 // Batch runs a text.
@@ -59,6 +64,7 @@ func (s *session) Batch(ctx context.Context, text string, w tds.ResultWriter) er
 // request is the frame of everything a client sends: what is left of an error
 // once it has been reported, and the end of a doomed transaction.
 func (s *session) request(ctx context.Context, w tds.ResultWriter, f func(x *exec) error) error {
+	defer s.publish()
 	x := &exec{s: s, ctx: ctx, w: w}
 	err := f(x)
 	if se, ok := err.(*sqlError); ok {
@@ -169,6 +175,7 @@ func (s *session) Reset(ctx context.Context) {
 	s.loads, s.handle = nil, preparedHandles{}
 	s.lastError, s.rowCountVar = 0, 0
 	s.scopeIdentity, s.globalIdentity = sqltype.Value{}, sqltype.Value{}
+	s.publish()
 }
 
 // Close rolls back and releases.

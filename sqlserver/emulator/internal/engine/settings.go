@@ -18,6 +18,8 @@ type settings struct {
 	ansiNullDefault   bool
 	concatNull        bool
 	arithAbort        bool
+	arithIgnore       bool
+	cursorClose       bool
 	numericRoundAbort bool
 	fmtOnly           bool
 
@@ -87,7 +89,11 @@ func (s *settings) option(name string) (target *bool, known bool) {
 		return &s.numericRoundAbort, true
 	case "FmtOnly":
 		return &s.fmtOnly, true
-	case "ArithIgnore", "CursorCloseOnCommit", "NoBrowsetable", "ForcePlan", "Time", "IO":
+	case "ArithIgnore":
+		return &s.arithIgnore, true
+	case "CursorCloseOnCommit":
+		return &s.cursorClose, true
+	case "NoBrowsetable", "ForcePlan", "Time", "IO":
 		return nil, true
 	}
 	return nil, false

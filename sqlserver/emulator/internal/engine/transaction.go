@@ -65,6 +65,7 @@ func (s *session) begin(w writer) error {
 		count:     1,
 		isolation: s.set.isolation,
 	}
+	s.publish()
 	return w.TransactionBegan(s.tran.id)
 }
 
@@ -81,6 +82,7 @@ func (s *session) commit(w writer) error {
 		return nil
 	}
 	s.tran = nil
+	defer s.publish()
 	if err := t.tx.Commit(); err != nil {
 		return err
 	}
@@ -96,6 +98,7 @@ func (s *session) rollback(w writer) error {
 	s.tran = nil
 	t.tx.Rollback()
 	t.undo.rollbackTo(0)
+	s.publish()
 	if w == nil {
 		return nil
 	}

@@ -32,10 +32,13 @@ func databaseRows(s *session) [][]sqltype.Value {
 // databaseID is the user database's: master to msdb come before it.
 const databaseID = 5
 
+// sessionCols are those of sys.dm_exec_sessions (sql-docs) that the engine can
+// answer.
 var sessionCols = []outCol{
 	vSmall("session_id"), vTime("login_time"), vName("host_name"), vName("program_name"), vName("login_name"), vName("original_login_name"), vName("status"),
-	vBit("is_user_process"), vSmall("transaction_isolation_level"), vInt("open_transaction_count"), vInt("lock_timeout"), vInt("deadlock_priority"), vBig("row_count"),
-	vBit("quoted_identifier"), vBit("ansi_nulls"), vBit("arithabort"), vSmall("database_id"), vName("client_interface_name"),
+	vBit("is_user_process"), vSmall("transaction_isolation_level"), vInt("open_transaction_count"), vInt("lock_timeout"), vInt("deadlock_priority"),
+	vBit("quoted_identifier"), vBit("ansi_nulls"), vBit("ansi_padding"), vBit("ansi_warnings"), vBit("ansi_null_dflt_on"), vBit("concat_null_yields_null"),
+	vBit("arithabort"), vInt("text_size"), vSmall("database_id"), vName("client_interface_name"),
 }
 
 // isolationNumbers are transaction_isolation_level.
@@ -43,18 +46,19 @@ var isolationNumbers = map[storage.Isolation]int{
 	storage.ReadUncommitted: 1, storage.ReadCommitted: 2, storage.RepeatableRead: 3, storage.Serializable: 4, storage.Snapshot: 5,
 }
 
-// sessionRows shows the sessions. What a session changes while it runs is only
-// shown to itself: other sessions' settings are theirs alone.
+// sessionRows shows the sessions: the asking one as it is, the others as they
+// last published themselves.
 func sessionRows(s *session) [][]sqltype.Value {
 	var rows [][]sqltype.Value
 	s.engine.eachSession(func(o *session) {
-		set, trans := newSettings(o.login.ODBC), 0
-		status := "sleeping"
+		st, status := *o.shown.Load(), "sleeping"
 		if o == s {
-			set, trans, status = s.set, s.tranCount(), "running"
+			st, status = s.state(), "running"
 		}
+		set := &st.set
 		rows = append(rows, catalogRow(sessionCols, o.spid(), o.opened, o.login.Host, o.login.App, o.login.User, o.login.User, status, true,
-			isolationNumbers[set.isolation], trans, -1, 0, 0, set.quotedIdentifier, set.ansiNulls, set.arithAbort, databaseID, "embedded"))
+			isolationNumbers[set.isolation], st.transactions, set.lockTimeoutMillis(), st.deadlockPriority, set.quotedIdentifier, set.ansiNulls,
+			set.ansiPadding, set.ansiWarnings, set.ansiNullDefault, set.concatNull, set.arithAbort, set.textSize, databaseID, "embedded"))
 	})
 	return rows
 }

@@ -1,0 +1,22 @@
+package engine
+
+// sessionState is what a session shows of itself in the views of others. Its
+// fields belong to the session's own goroutine, so it hands out copies.
+type sessionState struct {
+	set              settings
+	transactions     int
+	deadlockPriority int
+}
+
+func (s *session) state() sessionState {
+	return sessionState{s.set, s.tranCount(), s.store.DeadlockPriority}
+}
+
+// publish shows what has changed: at the end of a request, and where a
+// transaction begins or ends within one.
+func (s *session) publish() {
+	now := s.state()
+	if last := s.shown.Load(); last == nil || *last != now {
+		s.shown.Store(&now)
+	}
+}
