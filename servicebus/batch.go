@@ -43,7 +43,7 @@ func (p *Publisher) groupEvents(events []worker.Event) (groups []*group, unroute
 	byKey := make(map[groupKey]*group, 1)
 	var last *group
 	for i := range events {
-		route, ok := p.cfg.Routes.Lookup(events[i].Type)
+		route, ok := p.cfg.Routes.Lookup(routeKey(&events[i]))
 		if !ok {
 			unrouted = append(unrouted, i)
 			continue

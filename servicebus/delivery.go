@@ -45,7 +45,7 @@ type suspect struct {
 func (d *delivery) run(ctx context.Context) {
 	groups, unrouted := d.p.groupEvents(d.events)
 	for _, i := range unrouted {
-		d.outcomes[i] = worker.Outcome{Verdict: worker.Unsent, Err: fmt.Errorf("event type %q has no route and there is no default route", d.events[i].Type)}
+		d.outcomes[i] = worker.Outcome{Verdict: worker.Unsent, Err: fmt.Errorf("event type %q has no route and there is no default route", routeKey(&d.events[i]))}
 	}
 	d.sends.SetLimit(d.p.cfg.MaxInFlight)
 	for _, g := range groups {
@@ -213,7 +213,7 @@ func sleep(ctx context.Context, wait time.Duration) bool {
 
 func (d *delivery) fill(m *message, event int) error {
 	e := &d.events[event]
-	route, _ := d.p.cfg.Routes.Lookup(e.Type) // it has one: it is in a group
+	route, _ := d.p.cfg.Routes.Lookup(routeKey(e)) // it has one: it is in a group
 	return m.fill(d.p.source, route, e)
 }
 

@@ -46,6 +46,9 @@ func eachHeader(headers []byte, put func(name string, value any) error) error {
 	if !utf8.Valid(headers) {
 		return errors.New("headers are not valid UTF-8")
 	}
+	if hasLoneSurrogate(headers) {
+		return errors.New(`headers hold half of a surrogate pair (\ud800 to \udfff alone), which is no character`)
+	}
 	w := jsonWalk{rest: headers}
 	switch w.next() {
 	case '{':
@@ -74,6 +77,32 @@ func eachHeader(headers []byte, put func(name string, value any) error) error {
 		}
 	}
 	return nil
+}
+
+// hasLoneSurrogate looks for an escape that names half a character. Valid JSON
+// may hold one, and decoders quietly make a replacement character of it.
+func hasLoneSurrogate(text []byte) bool {
+	high := false // the escape before was a first half
+	for i := 0; i < len(text); i++ {
+		if text[i] != '\\' {
+			if high {
+				return true
+			}
+			continue
+		}
+		i++
+		unit := uint64(0)
+		if text[i] == 'u' {
+			unit, _ = strconv.ParseUint(string(text[i+1:i+5]), 16, 16) // JSON has been validated
+			i += 4
+		}
+		low := unit >= 0xdc00 && unit <= 0xdfff
+		if high != low {
+			return true
+		}
+		high = unit >= 0xd800 && unit <= 0xdbff
+	}
+	return high
 }
 
 // jsonWalk reads a text that is known to be valid JSON.

@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"slices"
 	"time"
+
+	"azsqloutbox/worker"
 )
 
 // Route says where the events of one type go and what their messages look like.
@@ -88,6 +90,9 @@ func (r Routes) Lookup(eventType string) (*Route, bool) {
 	}
 	return r.fallback, r.fallback != nil
 }
+
+// routeKey is what an event's route is looked up by.
+func routeKey(e *worker.Event) string { return cmp.Or(e.RouteKey, e.Type) }
 
 // EventTypes are the types that have a route of their own, in the order they
 // were given.

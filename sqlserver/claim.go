@@ -45,6 +45,7 @@ SELECT TOP (@batch)
        ISNULL(DATALENGTH(e.headers), 0) AS headers_bytes,
        CONVERT({payload_read_t}, CASE WHEN ISNULL(DATALENGTH(e.payload), 0) + ISNULL(DATALENGTH(e.headers), 0) <= @max_bytes THEN e.payload END) AS payload,
        CONVERT({headers_read_t}, CASE WHEN ISNULL(DATALENGTH(e.payload), 0) + ISNULL(DATALENGTH(e.headers), 0) <= @max_bytes THEN e.headers END) AS headers,
+       {event_type} AS event_type,
        {aggregate_type} AS aggregate_type,
        {aggregate_id} AS aggregate_id,
        e.created_at,
@@ -248,4 +249,4 @@ func (st *statements) checkEventType(key string) error {
 
 // finishGrace is how long a step that must not be torn in two, a commit above
 // all, may outlive the context it was begun under.
-const finishGrace = 5 * time.Second
+const finishGrace = 2 * time.Second

@@ -9,6 +9,7 @@ import (
 	"maps"
 	"strings"
 	"sync/atomic"
+	"unicode/utf8"
 
 	mssql "github.com/microsoft/go-mssqldb"
 	"go.opentelemetry.io/otel/trace"
@@ -293,6 +294,10 @@ func headersJSON(headers map[string]any, traceparent string) (*string, error) {
 		return nil, nil
 	}
 	for name, value := range headers {
+		text, _ := value.(string)
+		if !utf8.ValidString(name) || !utf8.ValidString(text) {
+			return nil, fmt.Errorf("%q is not valid UTF-8", name)
+		}
 		switch value.(type) {
 		case nil, string, bool, int, int8, int16, int32, int64, uint8, uint16, uint32, float32, float64, json.Number:
 		default:

@@ -171,6 +171,8 @@ func TestEnqueueRefuses(t *testing.T) {
 		"event_type is empty":                 change(func(e *sqlserver.OutboxEvent) { e.EventType = "" }),
 		"headers: has 2010 bytes":             change(func(e *sqlserver.OutboxEvent) { e.Headers = map[string]any{"ab": strings.Repeat("x", 2001)} }),
 		`headers: "a" is a map[string]string`: change(func(e *sqlserver.OutboxEvent) { e.Headers = map[string]any{"a": map[string]string{}} }),
+		`headers: "a" is not valid UTF-8`:     change(func(e *sqlserver.OutboxEvent) { e.Headers = map[string]any{"a": "\xff"} }),
+		`headers: "\xff" is not valid UTF-8`:  change(func(e *sqlserver.OutboxEvent) { e.Headers = map[string]any{"\xff": 1} }),
 		"headers: json: unsupported value":    change(func(e *sqlserver.OutboxEvent) { e.Headers = map[string]any{"a": math.NaN()} }),
 	} {
 		err := b.enqueue(testContext(t), w, event("good"), e)

@@ -26,6 +26,7 @@ type eventReader struct {
 	headersBytes  int64
 	payload       sql.RawBytes
 	headers       sql.RawBytes
+	eventType     sql.RawBytes
 	aggregateType sql.RawBytes
 	aggregateID   sql.RawBytes
 	createdAt     time.Time
@@ -56,7 +57,7 @@ func newEventReader(batch int, size, limit int64) *eventReader {
 	// The order of the claim's select list.
 	r.dest = []any{
 		&r.id, &r.payloadBytes, &r.headersBytes, &r.payload, &r.headers,
-		&r.aggregateType, &r.aggregateID, &r.createdAt, &r.retryCount,
+		&r.eventType, &r.aggregateType, &r.aggregateID, &r.createdAt, &r.retryCount,
 	}
 	return r
 }
@@ -81,7 +82,7 @@ func (r *eventReader) size() int64 {
 	return int64(len(r.payload) + len(r.headers) + len(r.aggregateType) + len(r.aggregateID))
 }
 
-func (r *eventReader) take(eventType string) {
+func (r *eventReader) take(key string) {
 	r.bytes = append(r.bytes, r.payload...)
 	payload := len(r.bytes)
 	r.bytes = append(r.bytes, r.headers...)
@@ -89,9 +90,14 @@ func (r *eventReader) take(eventType string) {
 	aggregateType := len(r.text)
 	r.text = append(r.text, r.aggregateID...)
 	r.spans = append(r.spans, spans{payload, len(r.bytes), aggregateType, len(r.text)})
+	eventType := key
+	if string(r.eventType) != key { // the rare case: a collation calls the two equal
+		eventType = string(r.eventType)
+	}
 	r.events = append(r.events, worker.Event{
 		ID:          r.id,
 		Type:        eventType,
+		RouteKey:    key,
 		CreatedAt:   r.createdAt,
 		RetryCount:  r.retryCount,
 		StoredBytes: r.payloadBytes + r.headersBytes,

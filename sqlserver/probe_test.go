@@ -134,6 +134,22 @@ func TestEqualTypes(t *testing.T) {
 	}
 }
 
+// The key that was claimed chooses the route; the message says what the row says.
+func TestClaimedEventsKeepTheirOwnSpelling(t *testing.T) {
+	b := newOutbox(t, scripts.Options{})
+	b.recreate("event_type     /*event_type*/ VARCHAR(100)", "event_type VARCHAR(100) COLLATE Latin1_General_CI_AS")
+	s := b.store()
+	b.add("order", 1)
+	b.add("ORDER", 1)
+	var got []string
+	for _, e := range claim(t, s, "Order", 10).Events {
+		got = append(got, e.RouteKey+"/"+e.Type)
+	}
+	if want := []string{"Order/order", "Order/ORDER"}; !slices.Equal(got, want) {
+		t.Errorf("claimed %q, want %q", got, want)
+	}
+}
+
 // The column's own collation decides, not the database's.
 func TestEqualTypesComparesAsTheColumnDoes(t *testing.T) {
 	for collation, equal := range map[string]bool{"Latin1_General_CI_AS": true, "Latin1_General_100_BIN2": false} {

@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"strings"
 
 	"github.com/google/uuid"
 	"go.uber.org/zap"
@@ -40,7 +41,11 @@ OFFSET @skip ROWS FETCH NEXT @limit ROWS ONLY;`
 //
 // A reap spends an attempt: a batch that kills its worker must not do so for
 // ever. The parked ones go first, and leave the fence of the second update.
+//
+// LOCK_TIMEOUT: a row that someone holds must not keep the other receipts
+// waiting for the session's timeout each. The end of the request restores it.
 const reapClaimSQL = `-- outbox:ReapClaim
+SET LOCK_TIMEOUT 500;
 DECLARE @now DATETIME2(3) = SYSUTCDATETIME();
 DECLARE @fence DATETIME2(3);
 DECLARE @deleted INT = 0, @parked INT = 0, @back INT = 0;
@@ -111,27 +116,30 @@ const reapLimit = 4000
 // leaves behind.
 const overdueLimit = 100
 
-// Reap implements worker.Keeper.
+// Reap implements worker.Keeper. A receipt that cannot be reaped, because someone
+// holds one of its rows, does not keep the others from it; the first such error
+// is returned when all have had their turn.
 func (s *Store) Reap(ctx context.Context) (worker.Reaped, error) {
 	var sum worker.Reaped
+	var failed error
 	for skip := 0; ; {
 		list, unreadable, err := s.listOverdue(ctx, skip)
 		if err != nil {
-			return sum, err
+			return sum, errors.Join(failed, err)
 		}
 		sum.Unreadable += unreadable
 		before := sum.Receipts
 		for _, o := range list {
 			if ctx.Err() != nil {
-				return sum, context.Cause(ctx)
+				return sum, errors.Join(failed, context.Cause(ctx))
 			}
-			if err := s.reapOne(ctx, o, &sum); err != nil {
-				return sum, err
+			if err := s.reapOne(ctx, o, &sum); err != nil && failed == nil {
+				failed = err
 			}
 		}
 		seen := len(list) + unreadable
 		if seen < overdueLimit {
-			return sum, nil
+			return sum, failed
 		}
 		skip += seen - (sum.Receipts - before)
 	}
@@ -184,6 +192,9 @@ func (o *overdue) parse(id string, count int) error {
 	if err := json.Unmarshal([]byte(o.rawIDs), &o.eventIDs); err != nil {
 		return fmt.Errorf("event_ids: %w", err)
 	}
+	if !strings.HasPrefix(strings.TrimSpace(o.rawIDs), "[") {
+		return errors.New("event_ids is no JSON array") // OPENJSON takes no other
+	}
 	if len(o.eventIDs) != count {
 		return fmt.Errorf("event_ids holds %d ids, event_count says %d", len(o.eventIDs), count)
 	}
@@ -198,33 +209,30 @@ func (s *Store) reapOne(ctx context.Context, o overdue, sum *worker.Reaped) erro
 		missing                   []int64
 		deleted, returned, parked int
 	)
-	op := fmt.Sprintf("reap the claim %s of %s", o.id, s.names)
-	err := s.retrying(ctx, op, func(ctx context.Context) error {
-		missing, deleted = nil, 0
-		return s.transact(ctx, func(ctx context.Context, tx *sql.Tx, st *statements) error {
-			rows, err := tx.QueryContext(ctx, st.reapClaim,
-				sql.Named("claim_id", textParam(o.id.String())),
-				sql.Named("ids", textParam(o.rawIDs)),
-				sql.Named("max_attempts", s.cfg.MaxAttempts))
-			if err != nil {
-				return err
-			}
-			defer rows.Close()
-			missing, err = readReaped(rows, &deleted, &returned, &parked)
-			if err != nil {
-				return err
-			}
-			if deleted == 0 {
-				return errNothingToCommit
-			}
-			return nil
-		})
+	// One try: whoever holds a row of it will be gone at a later look.
+	err := s.transact(ctx, func(ctx context.Context, tx *sql.Tx, st *statements) error {
+		rows, err := tx.QueryContext(ctx, st.reapClaim,
+			sql.Named("claim_id", textParam(o.id.String())),
+			sql.Named("ids", textParam(o.rawIDs)),
+			sql.Named("max_attempts", s.cfg.MaxAttempts))
+		if err != nil {
+			return err
+		}
+		defer rows.Close()
+		missing, err = readReaped(rows, &deleted, &returned, &parked)
+		if err != nil {
+			return err
+		}
+		if deleted == 0 {
+			return errNothingToCommit
+		}
+		return nil
 	})
 	if errors.Is(err, errNothingToCommit) {
 		return nil // its worker settled it, or another one reaped it
 	}
 	if err != nil {
-		return err
+		return Classify(fmt.Sprintf("reap the claim %s of %s", o.id, s.names), err)
 	}
 	sum.Receipts++
 	sum.Returned += returned
@@ -232,7 +240,8 @@ func (s *Store) reapOne(ctx context.Context, o overdue, sum *worker.Reaped) erro
 	sum.Missing = append(sum.Missing, missing...)
 	s.log.Warn("reaped a claim whose lease was over: its events may be sent again",
 		zap.Stringer("claim", o.id), zap.String("owner", o.owner), zap.String("event_type", o.eventType),
-		zap.Int("returned", returned), zap.Int("parked", parked), zap.Int64s("missing", missing))
+		zap.Int("returned", returned), zap.Int("parked", parked),
+		zap.Int("missing", len(missing)), zap.Int64s("missing_ids", missing[:min(len(missing), 20)]))
 	return nil
 }
 

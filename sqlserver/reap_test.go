@@ -85,18 +85,19 @@ func TestReapReportsMissingEvents(t *testing.T) {
 func TestReapLeavesWhatItCannotRead(t *testing.T) {
 	b := newOutbox(t, scripts.Options{})
 	s := b.store()
-	for _, eventIDs := range []string{`{"v":2}`, `[1,2]`, `["x"]`, `[1.5]`} {
+	for _, eventIDs := range []string{`{"v":2}`, `[1,2]`, `["x"]`, `[1.5]`, `null`} {
 		b.exec(`INSERT INTO {receipts} (claim_id, owner, event_type, claimed_at, lease_until, event_count, event_ids)
 VALUES (NEWID(), 'x', 'a', '2020-01-01', '2020-01-02', 1, @ids)`, sql.Named("ids", eventIDs))
 	}
+	b.exec("UPDATE {receipts} SET event_count = 0 WHERE event_ids = 'null'")
 	b.add("a", 1)
 	claim(t, s, "a", 1)
 	b.expire()
-	if r := reap(t, s); r.Receipts != 1 || r.Unreadable != 4 {
-		t.Errorf("reaped %+v, want one receipt and four unreadable", r)
+	if r := reap(t, s); r.Receipts != 1 || r.Unreadable != 5 {
+		t.Errorf("reaped %+v, want one receipt and five unreadable", r)
 	}
-	if n := b.receipts(); n != 4 {
-		t.Errorf("%d receipts are left, want 4", n)
+	if n := b.receipts(); n != 5 {
+		t.Errorf("%d receipts are left, want 5", n)
 	}
 }
 
@@ -118,6 +119,33 @@ func TestReapSkipsAReceiptThatIsBeingSettled(t *testing.T) {
 		t.Fatal(err)
 	}
 	b.wantRows(processed, id...)
+}
+
+// A row that a person holds, in a transaction left open, keeps its own receipt
+// from being reaped and no other.
+func TestReapPassesByAReceiptWhoseRowIsHeld(t *testing.T) {
+	b := newOutbox(t, scripts.Options{})
+	b.needNumbers()
+	s := b.store()
+	ids := b.add("a", 5)
+	for range ids {
+		claim(t, s, "a", 1)
+	}
+	b.expire()
+	tx := b.begin()
+	if _, err := tx.ExecContext(testContext(t), b.sql("UPDATE {events} SET retry_count = retry_count WHERE id = @id"), sql.Named("id", ids[0])); err != nil {
+		t.Fatal(err)
+	}
+	r, err := s.Reap(testContext(t))
+	if err == nil || r.Receipts != 4 {
+		t.Errorf("reaped %+v, %v; want four receipts and the error of the fifth", r, err)
+	}
+	if err := tx.Rollback(); err != nil {
+		t.Fatal(err)
+	}
+	if r := reap(t, s); r.Receipts != 1 {
+		t.Errorf("reaped %+v once the row was free, want the fifth", r)
+	}
 }
 
 func TestReapOfManyReceipts(t *testing.T) {

@@ -103,7 +103,7 @@ var kinds = map[string]string{
 	"settleSentSQL":         "Declare Delete Set Select",
 	"settleSQL":             "Declare Declare Declare Select If(Begin(Delete Set Update Set Update Set)) Select",
 	"overdueClaimsSQL":      "Declare Select",
-	"reapClaimSQL":          "Declare Declare Declare Select If(Begin(Delete Set Select Update Set Update Set)) Select",
+	"reapClaimSQL":          "SetCommand Declare Declare Declare Select If(Begin(Delete Set Select Update Set Update Set)) Select",
 	"retryDueSQL":           "Declare Declare Update Set Select",
 	"pendingSQL":            "Select",
 	"discoverPendingSQL":    "Declare Select While(Begin(Set Set Select Set Set If(Select Select))) Select",

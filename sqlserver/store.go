@@ -194,17 +194,20 @@ func (s *Store) session(ctx context.Context, fn func(context.Context, *sql.Conn,
 	})
 }
 
-// transact runs fn in a transaction and commits it where fn returns nil. The
-// transaction outlives ctx by finishGrace at most, so that a stop does not tear
-// a commit in two; fn's context is the transaction's. errCommitUnknown means
-// that the commit was sent and not answered.
+// transact runs fn in a transaction and commits it where fn returns nil. fn runs
+// under ctx; the transaction itself outlives ctx by finishGrace at most, so that
+// a stop does not tear a commit in two. errCommitUnknown means that the commit
+// was sent and not answered.
 func (s *Store) transact(ctx context.Context, fn func(context.Context, *sql.Tx, *statements) error) error {
-	ctx, cancel := outlive(ctx, finishGrace)
-	defer cancel()
+	if ctx.Err() != nil {
+		return context.Cause(ctx)
+	}
 	return s.session(ctx, func(ctx context.Context, conn *sql.Conn, st *statements) error {
+		whole, cancel := outlive(ctx, finishGrace)
+		defer cancel()
 		// The level is asked for every time: READPAST is error 650 under another
 		// one, and a connection may bring one along.
-		tx, err := conn.BeginTx(ctx, &sql.TxOptions{Isolation: sql.LevelReadCommitted})
+		tx, err := conn.BeginTx(whole, &sql.TxOptions{Isolation: sql.LevelReadCommitted})
 		if err != nil {
 			return fmt.Errorf("begin: %w", err)
 		}

@@ -16,7 +16,7 @@ import (
 // before its connection is closed under it. The driver asks the server to stop
 // and waits for that to be confirmed; on a network that swallows packets, and
 // after some errors, it waits on (go-mssqldb issues 160 and 407).
-const watchdogGrace = 3 * time.Second
+const watchdogGrace = 2 * time.Second
 
 // watch calls kill when ctx has been over for watchdogGrace. stop ends the
 // watch and says whether it has killed.

@@ -13,10 +13,12 @@ import (
 type Event struct {
 	// ID is the row's primary key. It says nothing about commit order.
 	ID int64
-	// Type is the key the row was claimed under, which chooses the route. It can
-	// differ from the row's own text where the column's collation calls two
-	// spellings equal. For an INT column it is the decimal number.
-	Type          string
+	// Type is the row's own text; for an INT column it is the decimal number.
+	Type string
+	// RouteKey is the event type that the row was claimed under, which chooses
+	// the route. It differs from Type where the column's collation calls two
+	// spellings equal. Empty means Type.
+	RouteKey      string
 	AggregateType string
 	AggregateID   string
 	// Payload is what the message body will hold, as UTF-8; nil for a NULL or

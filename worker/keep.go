@@ -24,6 +24,7 @@ func (w *Worker) keep(ctx context.Context, wg *sync.WaitGroup) {
 		return
 	}
 	wg.Go(func() { every(ctx, w.cfg.ReapEvery, w.reap) })
+	wg.Go(func() { every(ctx, w.cfg.ReapEvery, w.retry) })
 	if !w.cfg.Discover {
 		wg.Go(func() { every(ctx, unroutedEvery, w.reportUnrouted) })
 	}
@@ -43,17 +44,20 @@ func every(ctx context.Context, interval time.Duration, do func(context.Context)
 	}
 }
 
-// reap gives back what others left, and brings back what failed long enough
-// ago. The store logs each receipt; here they are counted.
+// reap gives back what others left. The store logs each receipt; here they are
+// counted.
 func (w *Worker) reap(ctx context.Context) {
 	r, err := w.cfg.Store.Reap(ctx)
 	if r.Receipts > 0 {
 		w.cfg.Observer.Reaped(r)
 	}
-	if err == nil {
-		_, err = w.cfg.Store.RetryDue(ctx)
-	}
 	w.note(ctx, w.reaps, err)
+}
+
+// retry brings back what failed long enough ago.
+func (w *Worker) retry(ctx context.Context) {
+	_, err := w.cfg.Store.RetryDue(ctx)
+	w.note(ctx, w.retries, err)
 }
 
 func (w *Worker) heartbeat(ctx context.Context) {

@@ -34,7 +34,7 @@ type Worker struct {
 
 	connected, stopping atomic.Bool
 
-	database, probes, claims, settles, returns, reaps, looks, beats *outage
+	database, probes, claims, settles, returns, reaps, retries, looks, beats *outage
 }
 
 // New checks the configuration and makes a Worker. It touches nothing yet.
@@ -62,6 +62,7 @@ func New(cfg Config) (*Worker, error) {
 		settles:    watch("settling claims that were sent"),
 		returns:    watch("settling claims that were not sent whole"),
 		reaps:      watch("reaping"),
+		retries:    watch("bringing back failed events"),
 		looks:      watch("looking for event types without a route"),
 		beats:      watch("the heartbeat"),
 	}, nil
@@ -82,8 +83,8 @@ func (w *Worker) Run(ctx context.Context) error {
 
 	claiming, stopClaiming := context.WithCancel(ctx)
 	defer stopClaiming()
-	// What is in hand outlives the stop: claims under way may end for half of
-	// the grace period, sends until shortly before its end, settling until then.
+	// What is in hand outlives the stop: first claims under way are given up,
+	// then sends, then settling, so that all is over within the grace period.
 	outlast := func() (context.Context, context.CancelCauseFunc) {
 		return context.WithCancelCause(context.WithoutCancel(ctx))
 	}
@@ -95,11 +96,13 @@ func (w *Worker) Run(ctx context.Context) error {
 	defer abandonSettles(nil)
 	context.AfterFunc(claiming, func() {
 		w.stopping.Store(true)
-		grace, reserve := w.cfg.Grace, min(w.cfg.Grace/4, 5*time.Second)
+		grace := w.cfg.Grace
+		// A call on a connection that hangs ends some seconds after its context.
+		settles := grace - min(grace/4, 4*time.Second)
 		timers := []*time.Timer{
-			time.AfterFunc(grace/2, func() { abandonClaims(errGraceOver) }),
-			time.AfterFunc(grace-reserve, func() { abandonSends(errGraceOver) }),
-			time.AfterFunc(grace, func() { abandonSettles(errGraceOver) }),
+			time.AfterFunc(grace*2/5, func() { abandonClaims(errGraceOver) }),
+			time.AfterFunc(settles-min(grace/4, 5*time.Second), func() { abandonSends(errGraceOver) }),
+			time.AfterFunc(settles, func() { abandonSettles(errGraceOver) }),
 		}
 		context.AfterFunc(settling, func() {
 			for _, t := range timers {
@@ -138,13 +141,17 @@ func (w *Worker) Run(ctx context.Context) error {
 	return nil
 }
 
+// checkPatience is long, because the check is some twenty round trips, and a
+// distant database may take seconds for each.
+const checkPatience = 2 * time.Minute
+
 var errGraceOver = errors.New("the grace period of the stop is over")
 
 // connect proves that the database can be worked with.
 func (w *Worker) connect(ctx context.Context) error {
 	pause := newPause(200*time.Millisecond, 10*time.Second)
 	for {
-		check, cancel := context.WithTimeout(ctx, 30*time.Second)
+		check, cancel := context.WithTimeout(ctx, checkPatience)
 		err := w.cfg.Store.Check(check)
 		if err == nil {
 			err = w.catalog.check(check, w.cfg.Store)
@@ -180,7 +187,7 @@ func (w *Worker) Ready() error {
 	case w.bar.closed():
 		return fmt.Errorf("claiming has stopped because settling is refused: %w", errors.Join(w.settles.err(), w.returns.err()))
 	}
-	return errors.Join(w.probes.err(), w.claims.err(), w.settles.err(), w.reaps.err(), w.cooldown.err())
+	return errors.Join(w.probes.err(), w.claims.err(), w.settles.err(), w.reaps.err(), w.retries.err(), w.cooldown.err())
 }
 
 // Status is a snapshot for status pages and heartbeats.
