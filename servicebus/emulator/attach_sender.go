@@ -55,6 +55,9 @@ func (s *session) attachSender(a *amqp.Attach) (link, error) {
 		// The condition is believed, not known.
 		return nil, amqp.Errorf(broker.CondNotAllowed, "messages cannot be received from '%s'; a topic has subscriptions for that", p)
 	}
+	if err := n.receiveDisabled(); err != nil {
+		return nil, err
+	}
 	wanted, err := sessionFilter(a.Source.Filter)
 	if err != nil {
 		return nil, err

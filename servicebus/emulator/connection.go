@@ -215,13 +215,18 @@ func (c *conn) end(err error) {
 	c.out.finish()
 }
 
-// detachLinks detaches all links to a path and returns how many there were.
-func (c *conn) detachLinks(path string, err *amqp.Error) (n int) {
+// detachLinks detaches those links to a path for which why has an error, and
+// returns how many there were.
+func (c *conn) detachLinks(path string, why func(link) *amqp.Error) (n int) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	for _, s := range c.sessions {
 		for _, l := range s.links {
-			if b := l.base(); b.path == path && !b.closed {
+			b := l.base()
+			if b.path != path || b.closed {
+				continue
+			}
+			if err := why(l); err != nil {
 				b.detachWith(l, err)
 				n++
 			}

@@ -153,6 +153,9 @@ func (s *session) attachReceiver(a *amqp.Attach) (link, error) {
 			// The condition is believed, not known.
 			return nil, amqp.Errorf(broker.CondNotAllowed, "messages cannot be sent to '%s'", p)
 		}
+		if err := n.sendDisabled(); err != nil {
+			return nil, err
+		}
 		r.node = entityNode{n}
 		r.maxMessage = n.maxMessage
 		if limit, announced := s.conn.server.cfg.Tier.batchLimit(); announced {

@@ -3,14 +3,10 @@ package emulator
 import (
 	"bufio"
 	"crypto/tls"
-	"maps"
 	"net"
-	"slices"
 	"time"
 
 	"go.uber.org/zap"
-
-	"azsqloutbox/servicebus/emulator/internal/amqp"
 )
 
 // accept takes connections until the listener is closed.
@@ -128,20 +124,4 @@ func (s *Server) KillConnections() {
 	for n := range s.conns {
 		_ = n.Close()
 	}
-}
-
-// DetachLinks detaches every link to the entity with the given condition, as
-// the service does with links that are idle for ten minutes
-// (amqp:link:detach-forced), and returns how many there were. It panics on a
-// name that is not there.
-func (s *Server) DetachLinks(entity, condition, description string) int {
-	path := s.namespace.mustFind(entity).path
-	s.mu.Lock()
-	clients := slices.Collect(maps.Keys(s.clients))
-	s.mu.Unlock()
-	detached := 0
-	for _, c := range clients {
-		detached += c.detachLinks(path, &amqp.Error{Condition: amqp.Symbol(condition), Description: description})
-	}
-	return detached
 }

@@ -45,6 +45,9 @@ func (n managementNode) perform(q *request) (any, error) {
 	if n.source == nil {
 		return nil, amqp.Errorf(broker.CondNotImplemented, "%q on a topic is not modelled", name)
 	}
+	if err := n.forbidden(name); err != nil {
+		return nil, err
+	}
 	arguments, ok := q.body.(map[string]any)
 	if !ok {
 		return nil, badArgument("body", q.body)
@@ -82,7 +85,7 @@ func statusOf(condition amqp.Symbol) int {
 		return http.StatusNotFound
 	case broker.CondMessageLockLost, broker.CondSessionLockLost:
 		return http.StatusGone
-	case broker.CondResourceLimit:
+	case broker.CondResourceLimit, condDisabled:
 		return http.StatusForbidden
 	case broker.CondArgument, broker.CondDecode, broker.CondNotAllowed:
 		return http.StatusBadRequest

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"net/url"
 	"strings"
+	"sync/atomic"
 
 	"azsqloutbox/servicebus/emulator/internal/amqp"
 	"azsqloutbox/servicebus/emulator/internal/broker"
@@ -19,6 +20,8 @@ type node struct {
 	source      *broker.Queue      // nil where nothing can be received from
 	topic       *broker.Topic      // of a topic only
 	maxMessage  int64
+	deadLetter  bool
+	status      atomic.Uint32 // a Status
 }
 
 // namespace finds nodes by address.
@@ -62,7 +65,7 @@ func (ns namespace) addTopic(e Entity) {
 
 func (ns namespace) addDeadLetter(e Entity, q *broker.Queue) {
 	dead := q.DeadLetter()
-	ns.add(&node{path: dead.Name(), entity: e.Name, source: dead, maxMessage: e.MaxMessageBytes})
+	ns.add(&node{path: dead.Name(), entity: e.Name, source: dead, maxMessage: e.MaxMessageBytes, deadLetter: true})
 }
 
 func (ns namespace) add(n *node) {

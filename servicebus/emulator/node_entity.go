@@ -16,6 +16,9 @@ func (n entityNode) accept(r *receiver, m incoming) {
 		return
 	}
 	e := c.server.faults.onSend(n.path, messages)
+	if disabled := n.sendDisabled(); disabled != nil {
+		e.detach = disabled // sent before the client saw the detach
+	}
 	switch {
 	case e.dropFirst:
 		c.kill()

@@ -33,6 +33,10 @@ type Destination interface {
 	// Enqueue stores all of messages or, with an error, none of them. The
 	// broker owns them afterwards. An error is an [*amqp.Error].
 	Enqueue(messages []*Message) error
+	// SetMaxBytes changes the space there is.
+	SetMaxBytes(int64)
+	// UsedBytes is how much of it is in use.
+	UsedBytes() int64
 }
 
 // DeadLetterSuffix is the sub-queue behind every queue and subscription.

@@ -10,19 +10,38 @@ import (
 // dead-letter queue share it.
 type quota struct {
 	name  string
-	limit int64
+	limit atomic.Int64
 	used  atomic.Int64
+}
+
+func newQuota(name string, limit int64) *quota {
+	q := &quota{name: name}
+	q.limit.Store(limit)
+	return q
 }
 
 // take reserves n bytes, or nothing. Two senders at once may both pass the
 // last check, as on the service, whose limit is not exact either.
 func (q *quota) take(n int64) error {
-	if q.used.Load()+n > q.limit {
+	if q.used.Load()+n > q.limit.Load() {
 		return amqp.Errorf(CondResourceLimit, "The maximum entity size has been reached or exceeded for %q: "+
-			"%d bytes of %d are in use", q.name, q.used.Load(), q.limit)
+			"%d bytes of %d are in use", q.name, q.used.Load(), q.limit.Load())
 	}
 	q.used.Add(n)
 	return nil
 }
 
 func (q *quota) release(n int64) { q.used.Add(-n) }
+
+// SetMaxBytes changes the space of the queue while it is in use.
+func (q *Queue) SetMaxBytes(n int64) { q.quota.limit.Store(n) }
+
+// UsedBytes is the space that the queue's messages take, dead letters included;
+// of a subscription, that of its whole topic.
+func (q *Queue) UsedBytes() int64 { return q.quota.used.Load() }
+
+// SetMaxBytes changes the space of the topic while it is in use.
+func (t *Topic) SetMaxBytes(n int64) { t.quota.limit.Store(n) }
+
+// UsedBytes is the space that the topic's subscriptions take.
+func (t *Topic) UsedBytes() int64 { return t.quota.used.Load() }

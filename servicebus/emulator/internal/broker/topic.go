@@ -32,7 +32,7 @@ type subscription struct {
 
 // NewTopic makes a topic without subscriptions.
 func NewTopic(cfg TopicConfig) *Topic {
-	t := &Topic{cfg: cfg, quota: &quota{name: cfg.Name, limit: cfg.MaxBytes}}
+	t := &Topic{cfg: cfg, quota: newQuota(cfg.Name, cfg.MaxBytes)}
 	if cfg.DuplicateWindow > 0 {
 		t.history = newHistory(cfg.DuplicateWindow.Milliseconds())
 	}
