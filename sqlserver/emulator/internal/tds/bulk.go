@@ -5,7 +5,9 @@ import (
 )
 
 // bulkReader reads the rows of a bulk load while they arrive: COLMETADATA,
-// ROWs and a DONE (MS-TDS 2.2.6.1).
+// ROWs and a DONE (MS-TDS 2.2.6.1). FreeTDS sends no DONE: its last row ends the
+// message (tds_bcp_done in its src/tds/bulk.c), and SQL Server takes that. A
+// message that ends within a row is refused.
 type bulkReader struct {
 	m       *message
 	types   []wireType
@@ -52,8 +54,11 @@ func (r *bulkReader) next() ([]sqltype.Value, bool, error) {
 		return nil, false, m.err
 	}
 	m.discard()
+	if !m.more() {
+		r.ended = m.err == nil
+		return nil, false, m.err
+	}
 	switch token := m.u8(); {
-	case m.err != nil:
 	case token == tokenRow:
 		for i := range r.types {
 			r.row[i] = m.value(&r.types[i], true)

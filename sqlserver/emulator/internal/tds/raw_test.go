@@ -180,6 +180,58 @@ func TestAttentionAtAnyTime(t *testing.T) {
 	}
 }
 
+// FreeTDS ends its rows with the message; a row that is cut short is still an
+// error, and nothing of the load is kept.
+func TestBulkLoadWithoutDone(t *testing.T) {
+	columns := []Column{{Name: "id", Type: sqltype.Type{Kind: sqltype.Int}}}
+	backend := &fakeBackend{handlers: map[string]handler{
+		"INSERT BULK": func(_ context.Context, _ call, w ResultWriter) error { return w.ExpectBulk(columns) },
+	}}
+	addr, _ := start(t, Config{Backend: backend})
+	rows := []byte{tokenColMetadata, 1, 0, 0, 0, 0, 0, 0, 0, idIntN, 4}
+	rows = append(appendShortText(rows, "id"), tokenRow, 4, 1, 0, 0, 0, tokenRow, 4, 2, 0, 0, 0)
+	load := func(packets ...[]byte) uint16 {
+		c, _ := login(t, addr, nil)
+		c.send(packetBatch, statusEndOfMessage, batchBytes("INSERT BULK"))
+		c.receive()
+		for i, p := range packets {
+			status := uint8(0)
+			if i == len(packets)-1 {
+				status = statusEndOfMessage
+			}
+			c.send(packetBulk, status, p)
+		}
+		_, status := lastDone(t, c.receive())
+		return status
+	}
+
+	for name, packets := range map[string][][]byte{
+		"in one packet":               {rows},
+		"with an empty packet at end": {rows, nil},
+	} {
+		if status := load(packets...); status&doneError != 0 {
+			t.Errorf("%s: ends with status %x", name, status)
+		}
+	}
+	if status := load(rows[:len(rows)-1]); status&doneError == 0 {
+		t.Errorf("a row that is cut short ends with status %x, want an error", status)
+	}
+	backend.seen(func(b *fakeBackend) {
+		loaded := 0
+		for _, c := range b.calls {
+			if c.sql == "bulk rows" {
+				loaded++
+				if len(c.rows) != 2 || c.rows[1][0].N != 2 {
+					t.Errorf("loaded %v", c.rows)
+				}
+			}
+		}
+		if loaded != 2 {
+			t.Errorf("%d loads, want 2", loaded)
+		}
+	})
+}
+
 // bulkWatcher tells when the first row of a bulk load has arrived.
 type bulkWatcher struct {
 	*fakeBackend
