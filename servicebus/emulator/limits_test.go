@@ -175,6 +175,38 @@ func TestLongIDsAreRefused(t *testing.T) {
 	}
 }
 
+func TestLargePropertiesAreRefused(t *testing.T) {
+	server := start(t, queues("q"))
+	client := connect(t, server)
+	sized := func(id string, bytes ...int) *azservicebus.Message {
+		m := message(id, "x")
+		m.ApplicationProperties = map[string]any{}
+		for i, n := range bytes {
+			m.ApplicationProperties[string(rune('a'+i))] = strings.Repeat("v", n)
+		}
+		return m
+	}
+	const tooMuch = "com.microsoft:argument-error"
+	wantRefused := func(m *azservicebus.Message) {
+		t.Helper()
+		for _, err := range []error{
+			sender(t, client, "q").SendMessage(within(t), m, nil),
+			sendBatch(t, sender(t, client, "q"), message("innocent", "x"), m),
+		} {
+			// The client takes a condition that it does not know for a lost connection.
+			if err == nil || !strings.Contains(err.Error(), tooMuch) {
+				t.Errorf("%s: %v, want %s", *m.MessageID, err, tooMuch)
+			}
+		}
+	}
+	send(t, sender(t, client, "q"), sized("fits", 32_000, 32_000))
+	wantRefused(sized("one property", 32<<10))
+	wantRefused(sized("all properties", 22_000, 22_000, 22_000))
+	if c := server.Counts("q"); c.Active != 1 {
+		t.Errorf("%d messages in the queue, want the one that fits", c.Active)
+	}
+}
+
 func TestPartitionedEntityRefusesMixedBatches(t *testing.T) {
 	server := start(t, emulator.Config{Entities: []emulator.Entity{{Name: "q", Partitioned: true}}})
 	client := connect(t, server)

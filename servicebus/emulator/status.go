@@ -12,25 +12,25 @@ import (
 // https://learn.microsoft.com/azure/service-bus-messaging/entity-suspend
 type Status uint32
 
-// The statuses. A topic cannot be ReceiveDisabled nor a subscription
-// SendDisabled. A topic that is disabled still has its subscriptions received
+// The statuses. A topic cannot be StatusReceiveDisabled, nor a subscription
+// StatusSendDisabled. A topic that is disabled still has its subscriptions received
 // from; a subscription that is disabled still gets copies.
 const (
-	Active Status = iota
-	Disabled
-	SendDisabled
-	ReceiveDisabled
+	StatusActive Status = iota
+	StatusDisabled
+	StatusSendDisabled
+	StatusReceiveDisabled
 )
 
 func (s Status) String() string {
 	switch s {
-	case Active:
+	case StatusActive:
 		return "Active"
-	case Disabled:
+	case StatusDisabled:
 		return "Disabled"
-	case SendDisabled:
+	case StatusSendDisabled:
 		return "SendDisabled"
-	case ReceiveDisabled:
+	case StatusReceiveDisabled:
 		return "ReceiveDisabled"
 	default:
 		return fmt.Sprintf("Status(%d)", uint32(s))
@@ -49,7 +49,7 @@ func (s *Server) SetStatus(entity string, status Status) {
 	switch {
 	case n.deadLetter:
 		panic("emulator: a dead-letter queue has no status of its own: " + entity)
-	case status > ReceiveDisabled, n.source == nil && status == ReceiveDisabled, n.destination == nil && status == SendDisabled:
+	case status > StatusReceiveDisabled, n.source == nil && status == StatusReceiveDisabled, n.destination == nil && status == StatusSendDisabled:
 		panic(fmt.Sprintf("emulator: %s cannot be %s", entity, status))
 	}
 	n.status.Store(uint32(status))
@@ -75,7 +75,7 @@ func (s *Server) SetMaxSizeBytes(entity string, limit int64) {
 
 // sendDisabled is why nothing can be sent to the node, nil if it can.
 func (n *node) sendDisabled() *amqp.Error {
-	if s := Status(n.status.Load()); s == Disabled || s == SendDisabled {
+	if s := Status(n.status.Load()); s == StatusDisabled || s == StatusSendDisabled {
 		return n.disabled(s)
 	}
 	return nil
@@ -83,7 +83,7 @@ func (n *node) sendDisabled() *amqp.Error {
 
 // receiveDisabled is why nothing can be received from the node, nil if it can.
 func (n *node) receiveDisabled() *amqp.Error {
-	if s := Status(n.status.Load()); s == Disabled || s == ReceiveDisabled {
+	if s := Status(n.status.Load()); s == StatusDisabled || s == StatusReceiveDisabled {
 		return n.disabled(s)
 	}
 	return nil

@@ -17,14 +17,14 @@ func TestDisabledQueueDetachesAndRefusesUntilItIsActiveAgain(t *testing.T) {
 	bystander := sender(t, client, "other")
 	send(t, bystander, message("b", "x"))
 
-	server.SetStatus("q", emulator.Disabled)
+	server.SetStatus("q", emulator.StatusDisabled)
 	wantCondition(t, before.SendMessage(within(t), message("c", "x"), nil), disabled)
 	wantCondition(t, sender(t, client, "q").SendMessage(within(t), message("d", "x"), nil), disabled)
 	_, err := receiver(t, client, "q", nil).ReceiveMessages(within(t), 1, nil)
 	wantCondition(t, err, disabled)
 	send(t, bystander, message("e", "x"))
 
-	server.SetStatus("q", emulator.Active)
+	server.SetStatus("q", emulator.StatusActive)
 	send(t, sender(t, client, "q"), message("f", "x"))
 	if c := server.Counts("q"); c.Active != 2 {
 		t.Errorf("%d messages in the queue, want the two that were sent while it was active", c.Active)
@@ -36,12 +36,12 @@ func TestHalfDisabledQueueDoesTheOtherHalf(t *testing.T) {
 	client := connect(t, server)
 	send(t, sender(t, client, "q"), message("a", "x"))
 
-	server.SetStatus("q", emulator.SendDisabled)
+	server.SetStatus("q", emulator.StatusSendDisabled)
 	wantCondition(t, sender(t, client, "q").SendMessage(within(t), message("b", "x"), nil), disabled)
 	r := receiver(t, client, "q", nil)
 	held := receive(t, r, 1)[0]
 
-	server.SetStatus("q", emulator.ReceiveDisabled)
+	server.SetStatus("q", emulator.StatusReceiveDisabled)
 	send(t, sender(t, client, "q"), message("c", "x"))
 	if err := r.CompleteMessage(within(t), held, nil); err == nil {
 		t.Error("a message of a queue that is ReceiveDisabled was completed")
@@ -56,7 +56,7 @@ func TestStatusOfTopicsAndSubscriptions(t *testing.T) {
 		{Name: "t", Kind: emulator.Topic, Subscriptions: []emulator.Subscription{{Name: "on"}, {Name: "off"}}},
 	}})
 	client := connect(t, server)
-	server.SetStatus("t/subscriptions/off", emulator.Disabled)
+	server.SetStatus("t/subscriptions/off", emulator.StatusDisabled)
 	send(t, sender(t, client, "t"), message("a", "x"))
 	if n := len(server.Messages("t/subscriptions/off")); n != 1 {
 		t.Errorf("the disabled subscription got %d copies, want 1", n)
@@ -68,7 +68,7 @@ func TestStatusOfTopicsAndSubscriptions(t *testing.T) {
 	_, err = off.ReceiveMessages(within(t), 1, nil)
 	wantCondition(t, err, disabled)
 
-	server.SetStatus("t", emulator.Disabled)
+	server.SetStatus("t", emulator.StatusDisabled)
 	wantCondition(t, sender(t, client, "t").SendMessage(within(t), message("b", "x"), nil), disabled)
 	on, err := client.NewReceiverForSubscription("t", "on", nil)
 	if err != nil {
@@ -101,10 +101,10 @@ func TestStatusesThatCannotBePanic(t *testing.T) {
 		{Name: "t", Kind: emulator.Topic, Subscriptions: []emulator.Subscription{{Name: "s"}}},
 	}})
 	for name, set := range map[string]func(){
-		"topic":        func() { server.SetStatus("t", emulator.ReceiveDisabled) },
-		"subscription": func() { server.SetStatus("t/subscriptions/s", emulator.SendDisabled) },
-		"dead letters": func() { server.SetStatus("t/subscriptions/s/$deadletterqueue", emulator.Disabled) },
-		"no such one":  func() { server.SetStatus("nowhere", emulator.Disabled) },
+		"topic":        func() { server.SetStatus("t", emulator.StatusReceiveDisabled) },
+		"subscription": func() { server.SetStatus("t/subscriptions/s", emulator.StatusSendDisabled) },
+		"dead letters": func() { server.SetStatus("t/subscriptions/s/$deadletterqueue", emulator.StatusDisabled) },
+		"no such one":  func() { server.SetStatus("nowhere", emulator.StatusDisabled) },
 		"size":         func() { server.SetMaxSizeBytes("t/subscriptions/s", 1) },
 	} {
 		func() {

@@ -119,6 +119,8 @@ func decodeError(err error) *amqp.Error {
 func (m *Message) parse(raw []byte) error {
 	m.size = int64(len(raw))
 	body := false
+	header := 0
+	var application []byte
 	sections := amqp.NewSections(raw)
 	for {
 		section, ok, err := sections.Next()
@@ -141,12 +143,19 @@ func (m *Message) parse(raw []byte) error {
 		case amqp.DescApplicationProperties:
 			// What the broker may have to add to must be sound.
 			err = amqp.CheckMap(section.Value)
+			application = section.Value
 		case amqp.DescData, amqp.DescSequence, amqp.DescValue:
 			body = true
 		}
 		if err != nil {
 			return decodeError(err)
 		}
+		if section.Descriptor < amqp.DescData {
+			header += len(section.Value)
+		}
+	}
+	if err := checkHeader(header, application); err != nil {
+		return err
 	}
 	if !body {
 		return amqp.Errorf(CondDecode, "a message without a body section")
