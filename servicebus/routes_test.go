@@ -111,6 +111,12 @@ default:
 	}
 }
 
+func TestParseRoutesTakesAByteOrderMark(t *testing.T) {
+	if got, err := servicebus.ParseRoutes([]byte("\ufeffdefault: {entity: a}\n")); err != nil || len(got) != 1 {
+		t.Errorf("got %v, %v", got, err)
+	}
+}
+
 func TestParseRoutesRefuses(t *testing.T) {
 	for name, c := range map[string]struct{ text, want string }{
 		"unknown key in a route": {
@@ -126,6 +132,7 @@ func TestParseRoutesRefuses(t *testing.T) {
 		"wrong type":             {"routes:\n  - event-type: A\n    entity: a\n    session-id-from-aggregate: sometimes\n", "line 4: "},
 		"broken text":            {"routes: [\n", "line "},
 		"empty":                  {"", "no route"},
+		"two documents":          {"default: {entity: a}\n---\ndefault: {entity: b}\n", "more than one document"},
 		"entity not allowed":     {"default: {entity: \"a b\"}\n", `entity "a b" holds " "`},
 	} {
 		t.Run(name, func(t *testing.T) {

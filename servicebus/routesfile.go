@@ -1,8 +1,10 @@
 package servicebus
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
+	"io"
 	"strings"
 	"time"
 
@@ -50,8 +52,12 @@ const (
 // hands all of them to NewRoutes.
 func ParseRoutes(text []byte) ([]Route, error) {
 	var file routesFile
-	if err := yaml.UnmarshalWithOptions(text, &file, yaml.Strict()); err != nil {
+	decoder := yaml.NewDecoder(bytes.NewReader(bytes.TrimPrefix(text, []byte("\ufeff"))), yaml.Strict())
+	if err := decoder.Decode(&file); err != nil && !errors.Is(err, io.EOF) {
 		return nil, readableYAML(err)
+	}
+	if err := decoder.Decode(new(routesFile)); !errors.Is(err, io.EOF) {
+		return nil, errors.New("the file holds more than one document (a line of ---): put all routes into one")
 	}
 	routes := make([]Route, 0, len(file.Routes)+1)
 	seen := make(map[string]int, len(file.Routes))

@@ -40,7 +40,7 @@ FROM   (SELECT CAST(c.[key] AS INT) AS i, CAST(c.value AS {event_type_t}){event_
         FROM   OPENJSON(@types) AS c) AS t
 OPTION (MAXDOP 1);`
 
-// Backlog implements worker.Keeper.
+// Backlog counts what waits.
 func (s *Store) Backlog(ctx context.Context, types []string) (worker.Backlog, error) {
 	var b worker.Backlog
 	err := s.retrying(ctx, fmt.Sprintf("count the backlog of %s", s.names), func(ctx context.Context) error {
@@ -94,4 +94,20 @@ func backlogOfTypes(ctx context.Context, conn *sql.Conn, st *statements, types [
 		counts[i].OldestAge = max(0, time.Duration(oldest.Int64)*time.Millisecond)
 	}
 	return counts, rows.Err()
+}
+
+// A row a batch in flight: a page or two.
+const openReceiptsSQL = `-- outbox:OpenReceipts
+SELECT COUNT(*) AS receipts
+FROM   {receipts}
+OPTION (RECOMPILE);`
+
+// OpenReceipts implements worker.Keeper.
+func (s *Store) OpenReceipts(ctx context.Context) (n int, err error) {
+	err = s.retrying(ctx, fmt.Sprintf("count the open claims of %s", s.names), func(ctx context.Context) error {
+		return s.session(ctx, func(ctx context.Context, conn *sql.Conn, st *statements) error {
+			return conn.QueryRowContext(ctx, st.openReceipts).Scan(&n)
+		})
+	})
+	return n, err
 }

@@ -126,6 +126,9 @@ func parseDSN(dsn string) (u *url.URL, entra bool, err error) {
 	if strings.TrimSpace(dsn) == "" {
 		return nil, false, errors.New("is empty: want sqlserver://user:password@host:port?database=name")
 	}
+	if strings.Contains(dsn, ";") && !strings.Contains(dsn, "://") {
+		return nil, false, errors.New("is an ADO connection string: want a URL, sqlserver://host?database=name&fedauth=ActiveDirectoryManagedIdentity or sqlserver://user:password@host?database=name")
+	}
 	u, err = url.Parse(dsn)
 	if err != nil {
 		// The parser's own error quotes the text, password and all.
@@ -145,7 +148,7 @@ func parseDSN(dsn string) (u *url.URL, entra bool, err error) {
 	for _, name := range slices.Sorted(mapKeys(q)) {
 		lower := strings.ToLower(name)
 		if !slices.Contains(parameters, lower) {
-			return nil, false, fmt.Errorf("has an unknown parameter %q%s", name, didYouMean(lower, parameters))
+			return nil, false, unknownParameter(name)
 		}
 		if seen[lower] || len(q[name]) > 1 {
 			return nil, false, fmt.Errorf("has the parameter %q twice", lower)
@@ -154,11 +157,22 @@ func parseDSN(dsn string) (u *url.URL, entra bool, err error) {
 		if lower == "fedauth" {
 			entra = true
 			if value := q.Get(name); !slices.Contains(fedauths, value) {
-				return nil, false, fmt.Errorf("has fedauth=%s: unknown%s; it may be %s", value, didYouMean(value, fedauths), strings.Join(fedauths, ", "))
+				return nil, false, fmt.Errorf("has an unknown fedauth%s; it may be %s", didYouMean(value, fedauths), strings.Join(fedauths, ", "))
 			}
 		}
 	}
 	return u, entra, nil
+}
+
+// unknownParameter names a parameter that looks like one. What does not may be
+// the rest of a password that was not encoded.
+func unknownParameter(name string) error {
+	for _, c := range name {
+		if (c < 'a' || c > 'z') && (c < 'A' || c > 'Z') && c != ' ' && c != '-' {
+			return errors.New("has a parameter that is unknown; a password with one of : / ? # [ ] @ % & in it must be percent-encoded")
+		}
+	}
+	return fmt.Errorf("has an unknown parameter %q%s", name, didYouMean(strings.ToLower(name), parameters))
 }
 
 func mapKeys(q url.Values) func(yield func(string) bool) {

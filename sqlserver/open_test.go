@@ -14,7 +14,7 @@ func TestCheckDSN(t *testing.T) {
 		"sqlserver://host.database.windows.net?database=d&fedauth=ActiveDirectoryDefault": "",
 		"sqlserver://host?database=d&fedauth=ActiveDirectoryManagedIdentity&user+id=abc":  "",
 		"":                                                                    "is empty",
-		"server=host;user id=u;password=secret":                               "must begin with sqlserver://",
+		"server=host;user id=u;password=secret":                               "is an ADO connection string",
 		"postgres://u:secret@host/d":                                          "must begin with sqlserver://",
 		"sqlserver://u:sec/ret@host":                                          "percent-encoded",
 		"sqlserver://u:secret@:1433?database=d":                               "names no host",

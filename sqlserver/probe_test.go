@@ -122,6 +122,18 @@ VALUES ('long gone', '1', 's', 1, 1, 1, '2020-01-01', DATEADD(DAY, -2, SYSUTCDAT
 	}
 }
 
+func TestOpenReceipts(t *testing.T) {
+	b := newOutbox(t, scripts.Options{})
+	s := b.store()
+	b.add("a", 3)
+	for want := range 3 {
+		if n, err := s.OpenReceipts(testContext(t)); n != want || err != nil {
+			t.Errorf("%d claims are open, %v; want %d", n, err, want)
+		}
+		claim(t, s, "a", 1)
+	}
+}
+
 func TestEqualTypes(t *testing.T) {
 	b := newOutbox(t, scripts.Options{})
 	s := b.store()

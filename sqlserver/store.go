@@ -140,6 +140,7 @@ type statements struct {
 	retryDue                          string
 	pending, discoverPending          string
 	backlogTotal, backlogTypes        string
+	openReceipts                      string
 	heartbeat, equalKeys, lostKeys    string
 }
 
@@ -159,6 +160,7 @@ func render(names Names, t *table) *statements {
 		discoverPending: r.Replace(discoverPendingSQL),
 		backlogTotal:    r.Replace(backlogTotalSQL),
 		backlogTypes:    r.Replace(backlogTypesSQL),
+		openReceipts:    r.Replace(openReceiptsSQL),
 		heartbeat:       r.Replace(heartbeatSQL),
 		equalKeys:       r.Replace(equalKeysSQL),
 		lostKeys:        r.Replace(lostKeysSQL),

@@ -70,6 +70,8 @@ type Keeper interface {
 	// Reap gives the events of receipts whose lease is over back to PENDING, in
 	// small transactions until none is left or ctx ends.
 	Reap(ctx context.Context) (Reaped, error)
+	// OpenReceipts counts the claims that are not settled, of all workers.
+	OpenReceipts(ctx context.Context) (int, error)
 	// RetryDue moves FAILED events whose retry_at has come back to PENDING and
 	// returns how many.
 	RetryDue(ctx context.Context) (int, error)

@@ -221,6 +221,27 @@ func TestDrainWaitsForWhatItGaveUp(t *testing.T) {
 	})
 }
 
+// A drain also waits for what a worker that was killed may not have sent.
+func TestDrainWaitsForClaimsOfOthers(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		store, sent := newFakeStore(), &journal{}
+		store.add("a", 10)
+		if _, err := store.Claim(t.Context(), ClaimRequest{EventType: "a", Batch: 10}); err != nil {
+			t.Fatal(err)
+		}
+		w, err := New(Config{Store: store, Publisher: sent, EventTypes: []string{"a"}, Drain: true})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := w.Run(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		if err := sent.check(10); err != nil {
+			t.Error(err)
+		}
+	})
+}
+
 func TestUnrelatedTroubleIsNotCalledReaping(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		store := newFakeStore()

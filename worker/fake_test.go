@@ -264,6 +264,13 @@ func (s *fakeStore) Reap(ctx context.Context) (Reaped, error) {
 	return r, nil
 }
 
+func (s *fakeStore) OpenReceipts(ctx context.Context) (int, error) {
+	if err := s.enter(ctx, "OpenReceipts"); err != nil {
+		return 0, err
+	}
+	return s.openReceipts(), nil
+}
+
 func (s *fakeStore) RetryDue(ctx context.Context) (int, error) { return 0, s.enter(ctx, "RetryDue") }
 
 func (s *fakeStore) Heartbeat(ctx context.Context, _ Heartbeat) error {

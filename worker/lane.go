@@ -163,9 +163,18 @@ func (w *Worker) refill(st stages) {
 	if !sleepUnless(ctx, pause, w.schedule.deepened) {
 		return
 	}
-	idle := w.outstanding.Load() == 0 && time.Now().UnixNano() > w.abandoned.Load()
+	idle := w.outstanding.Load() == 0
 	call, cancel := context.WithTimeout(ctx, probePatience)
 	types, err := w.catalog.pending(call, w.cfg.Store, w.cfg.Drain)
+	receipts := 0
+	if err == nil && w.cfg.Drain && idle && len(types) == 0 {
+		// Claims that a dead worker left come back when their lease is over.
+		if receipts, err = w.cfg.Store.OpenReceipts(call); receipts > 0 {
+			w.awaiting.Do(func() {
+				w.log.Info("nothing is pending, but claims of other workers are open: waiting for them or for their leases to end", zap.Int("claims", receipts))
+			})
+		}
+	}
 	cancel()
 	if err != nil {
 		if ctx.Err() == nil {
@@ -177,8 +186,8 @@ func (w *Worker) refill(st stages) {
 	}
 	w.probes.passed()
 	w.probePause.Reset()
-	if w.cfg.Drain && idle && len(types) == 0 {
-		w.log.Info("drained: nothing is pending of the routed event types and nothing in flight")
+	if w.cfg.Drain && idle && len(types) == 0 && receipts == 0 {
+		w.log.Info("drained: nothing is pending of the routed event types, and no claim of any worker is open")
 		st.drained()
 		return
 	}

@@ -193,8 +193,6 @@ func (s *settler) abandon(e *ending) {
 	s.w.log.Error("a claim was not settled in time; its receipt will be reaped and its events published again",
 		zap.Stringer("claim", e.settlement.Receipt.ID), zap.String("event_type", e.settlement.Receipt.EventType),
 		zap.Int("events", len(e.settlement.Receipt.EventIDs)), zap.Int("tries", e.tries))
-	reaped := e.leaseOver.Add(2*s.w.cfg.ReapEvery + time.Second)
-	s.w.abandoned.Store(max(s.w.abandoned.Load(), reaped.UnixNano()))
 	s.w.cfg.Observer.Settled(1, 1, 0)
 	s.end(e)
 }

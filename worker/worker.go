@@ -30,7 +30,8 @@ type Worker struct {
 	publishing  sync.WaitGroup
 	outstanding atomic.Int64 // claims drawn and not settled yet
 	inFlight    atomic.Int64 // events claimed and not decided yet
-	abandoned   atomic.Int64 // when the last claim given up is reaped by, Unix ns
+
+	awaiting sync.Once // the one log line of a drain that waits for others
 
 	connected, stopping atomic.Bool
 
@@ -70,7 +71,7 @@ func New(cfg Config) (*Worker, error) {
 
 // Run works until ctx ends, then finishes or gives back what is in hand within
 // the grace period and returns nil. With Drain it also returns nil once nothing
-// is pending of the types it claims and nothing in flight. It returns an error that wraps ErrPermanent when the database
+// is pending of the types it claims and no claim of any worker is open. It returns an error that wraps ErrPermanent when the database
 // says at the start that this worker cannot work; a database that is only not
 // there yet is waited for. Run is called once.
 func (w *Worker) Run(ctx context.Context) error {

@@ -73,7 +73,11 @@ func (s Settings) check() error {
 		return fmt.Errorf("--schema, --table, --claim-index, --retry-index: %w", err)
 	}
 	if s.Process.Listen != "off" {
-		if _, _, err := net.SplitHostPort(s.Process.Listen); err != nil {
+		_, port, err := net.SplitHostPort(s.Process.Listen)
+		if err == nil {
+			_, err = net.LookupPort("tcp", port)
+		}
+		if err != nil {
 			return fmt.Errorf("--listen %q: want host:port, :port or off", s.Process.Listen)
 		}
 	}

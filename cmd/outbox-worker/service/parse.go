@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"io"
 	"runtime/debug"
+	"strings"
 
 	"github.com/alecthomas/kong"
 )
@@ -62,10 +63,25 @@ func ParseCommand(target any, name, what string, args []string, stdout, stderr i
 	}
 	chosen, err = parser.Parse(args)
 	if err != nil {
-		fmt.Fprintf(stderr, "%s: %v (--help lists all settings)\n", name, err)
+		fmt.Fprintf(stderr, "%s: %s (--help lists all settings)\n", name, withoutSecrets(err.Error(), args))
 		return nil, 2, false
 	}
 	return chosen, 0, true
+}
+
+// withoutSecrets blots out what was typed where it may be a secret: a DSN or a
+// connection string whose flag was forgotten, or that stands behind another.
+func withoutSecrets(message string, args []string) string {
+	for _, arg := range args {
+		flag, value, ok := strings.Cut(arg, "=")
+		if !ok || !strings.HasPrefix(flag, "-") {
+			value = arg
+		}
+		if strings.ContainsAny(value, "@;") || len(value) > 60 {
+			message = strings.ReplaceAll(message, value, "…")
+		}
+	}
+	return message
 }
 
 // DefaultSettings are what the flags say when nobody says anything, for

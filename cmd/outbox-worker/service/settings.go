@@ -45,7 +45,7 @@ type ServiceBusSettings struct {
 	WebSockets       bool   `name:"servicebus-websockets" help:"AMQP over WebSockets, for networks that let only port 443 out."`
 
 	Entity string `placeholder:"NAME" help:"Queue or topic of every event type that has no route of its own. All that a simple set-up needs."`
-	Config string `placeholder:"FILE" type:"existingfile" help:"YAML file with routes: event type to queue or topic."`
+	Config string `placeholder:"FILE" help:"YAML file with routes: event type to queue or topic."`
 	Source string `placeholder:"NAME" help:"First part of every MessageID. Default: database.schema.table."`
 
 	BatchBytes  *int          `name:"servicebus-batch-bytes" placeholder:"BYTES" help:"A lower cap than the link's for one batch."`
