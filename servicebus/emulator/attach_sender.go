@@ -24,7 +24,7 @@ func (s *session) attachSender(a *amqp.Attach) (link, error) {
 	if a.Source == nil {
 		return nil, amqp.Errorf(condInvalidField, "a receiver without a source")
 	}
-	p, err := s.address(a.Source.Address, a.Source.Dynamic)
+	p, err := s.address(a.Source.Address, a.Source.Dynamic, RightListen)
 	if err != nil {
 		return nil, err
 	}

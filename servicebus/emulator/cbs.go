@@ -2,6 +2,7 @@ package emulator
 
 import (
 	"net/http"
+	"time"
 
 	"azsqloutbox/servicebus/emulator/internal/broker"
 )
@@ -9,8 +10,7 @@ import (
 // cbsNode takes tokens (claims-based security).
 // https://docs.oasis-open.org/amqp/amqp-cbs/v1.0/amqp-cbs-v1.0.html
 //
-// A token opens the whole connection: that it names one entity, and that it
-// allows sending, listening or both, is not modelled.
+// A token opens the whole connection: that it names one entity is not modelled.
 type cbsNode struct{}
 
 // Types of tokens.
@@ -37,17 +37,19 @@ func (c *conn) putToken(q *request) (code int, text string) {
 	token, _ := q.body.(string)
 	switch kind := q.text("type"); kind {
 	case tokenSAS:
-		if err := checkSAS(token, c.server.cfg.SharedAccessKey); err != nil {
+		rights, expires, err := c.server.policies.checkSAS(token)
+		if err != nil {
 			return http.StatusUnauthorized, string(broker.CondNotAllowed) + ": " + err.Error()
 		}
+		c.authorize(rights, expires)
 	case tokenJWT:
 		// Accepted as syntax only: there is no authority here to ask.
 		if token == "" {
 			return http.StatusUnauthorized, "an empty token"
 		}
+		c.authorize(c.server.cfg.EntraRights, time.Time{})
 	default:
 		return http.StatusBadRequest, "token type " + kind + " is not known"
 	}
-	c.authorized = true
 	return http.StatusAccepted, "Accepted"
 }

@@ -27,9 +27,16 @@ type Config struct {
 	// port together for the certificate's name, so its TLSConfig needs a
 	// ServerName.
 	TLS *tls.Config
-	// SharedAccessKey is what SAS tokens and SASL PLAIN are checked against;
-	// default SAS_KEY_VALUE, the key of Microsoft's own emulator.
+	// SharedAccessKey is the key of the policy RootManageSharedAccessKey, which
+	// may do everything; default SAS_KEY_VALUE, the key of Microsoft's own
+	// emulator. SAS tokens and SASL PLAIN are checked against it.
 	SharedAccessKey string
+	// Policies are further ones, with fewer rights.
+	Policies []Policy
+	// EntraRights are what a JWT allows, the token of a managed identity:
+	// RightManage, the default, is the role Azure Service Bus Data Owner,
+	// RightSend the role Data Sender, RightListen the role Data Receiver.
+	EntraRights Rights
 	// Logger gets connections and refusals at debug level, and a peer's protocol
 	// errors at warn level; default none.
 	Logger *zap.Logger
@@ -95,6 +102,7 @@ const defaultKey = "SAS_KEY_VALUE"
 func (c Config) withDefaults() Config {
 	c.Addr = cmp.Or(c.Addr, "127.0.0.1:0")
 	c.SharedAccessKey = cmp.Or(c.SharedAccessKey, defaultKey)
+	c.EntraRights = cmp.Or(c.EntraRights, RightManage)
 	if c.Logger == nil {
 		c.Logger = zap.NewNop()
 	}
@@ -136,6 +144,19 @@ func (c Config) validate() error {
 	}
 	if c.RoundTrip < 0 {
 		return invalid("RoundTrip", "%s is negative", c.RoundTrip)
+	}
+	policies := map[string]bool{}
+	for _, p := range c.Policies {
+		if err := p.validate(); err != nil {
+			return err
+		}
+		if policies[p.Name] {
+			return invalid("Policies", "there are two of %q", p.Name)
+		}
+		policies[p.Name] = true
+	}
+	if c.EntraRights >= RightManage<<1 {
+		return invalid("EntraRights", "%d are not rights", c.EntraRights)
 	}
 	names := map[string]bool{}
 	for _, e := range c.Entities {

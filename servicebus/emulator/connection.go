@@ -39,15 +39,13 @@ const (
 // conn is one client's connection. Its goroutine reads and handles frames;
 // another writes (outbound), and every link that sends has one of its own.
 type conn struct {
-	server *Server
-	net    net.Conn
-	in     *amqp.FrameReader
-	out    *outbound
-	log    *zap.Logger
-	// authorized is set by a good token or password. Only the reading goroutine
-	// touches it.
-	authorized bool
-	peerFrame  int // the largest frame the client takes
+	server    *Server
+	net       net.Conn
+	in        *amqp.FrameReader
+	out       *outbound
+	log       *zap.Logger
+	auth      authorization
+	peerFrame int // the largest frame the client takes
 
 	mu       sync.Mutex // guards all below, sessions and links included
 	sessions map[uint16]*session
@@ -212,6 +210,7 @@ func (c *conn) end(err error) {
 		s.end()
 	}
 	c.mu.Unlock()
+	c.auth.stop()
 	c.out.finish()
 }
 

@@ -48,6 +48,7 @@ import (
 // Server is a running emulator. All its methods may be called at the same time.
 type Server struct {
 	cfg       Config
+	policies  policies
 	namespace namespace
 	faults    faults
 	stats     counters
@@ -72,7 +73,7 @@ func Start(cfg Config) (*Server, error) {
 		return nil, fmt.Errorf("service bus emulator: listening on %s: %w", cfg.Addr, err)
 	}
 	s := &Server{
-		cfg: cfg, namespace: newNamespace(cfg.Entities), listener: listener,
+		cfg: cfg, policies: newPolicies(cfg), namespace: newNamespace(cfg.Entities), listener: listener,
 		conns: map[net.Conn]struct{}{}, clients: map[*conn]struct{}{},
 	}
 	s.running.Add(1)
@@ -92,9 +93,10 @@ func (s *Server) Addr() string {
 
 // ConnectionString is for any client library. Without TLS it says
 // UseDevelopmentEmulator, which makes the libraries connect without it.
-func (s *Server) ConnectionString() string {
-	text := fmt.Sprintf("Endpoint=sb://%s;SharedAccessKeyName=RootManageSharedAccessKey;SharedAccessKey=%s",
-		s.Addr(), s.cfg.SharedAccessKey)
+func (s *Server) ConnectionString() string { return s.connectionString(s.policies[rootPolicy]) }
+
+func (s *Server) connectionString(p Policy) string {
+	text := fmt.Sprintf("Endpoint=sb://%s;SharedAccessKeyName=%s;SharedAccessKey=%s", s.Addr(), p.Name, p.Key)
 	if s.cfg.TLS == nil {
 		text += ";UseDevelopmentEmulator=true"
 	}

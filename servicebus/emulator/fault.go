@@ -32,6 +32,10 @@ const (
 	Delay
 	// NoReply stores the messages and never answers.
 	NoReply
+	// ExpireToken has the client's token end in the middle of the send: nothing is
+	// stored, all links of the connection are detached with
+	// amqp:unauthorized-access, and until a new token is put none can be attached.
+	ExpireToken
 	// ServerBusy refuses the delivery as the service does when it throttles;
 	// with a Duration, all that follow until it is over too, whatever Times says.
 	ServerBusy
@@ -145,6 +149,7 @@ type effect struct {
 	dropLast  bool // after storing
 	silent    bool
 	delay     time.Duration
+	expire    bool
 }
 
 // onSend counts a delivery and says what happens to it.
@@ -168,6 +173,8 @@ func (f *faults) onSend(path string, messages []*broker.Message) effect {
 			e.dropLast = true
 		case Delay:
 			e.delay += i.fault.Duration
+		case ExpireToken:
+			e.expire = true
 		case NoReply:
 			e.silent = true
 		}

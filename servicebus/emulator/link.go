@@ -94,8 +94,9 @@ func asError(err error) *amqp.Error {
 }
 
 // address checks whether the client may attach to an address and returns the
-// path it names.
-func (s *session) address(address string, dynamic bool) (string, error) {
+// path it names. Links to $management need any right; its operations need
+// their own.
+func (s *session) address(address string, dynamic bool, needed Rights) (string, error) {
 	if dynamic {
 		return "", amqp.Errorf(broker.CondNotImplemented, "dynamic nodes are not modelled")
 	}
@@ -103,9 +104,11 @@ func (s *session) address(address string, dynamic bool) (string, error) {
 	if p == cbsPath {
 		return p, nil
 	}
-	if !s.conn.authorized {
-		return "", amqp.Errorf(condUnauthorized, "Unauthorized access. 'Send' or 'Listen' claim(s) are required "+
-			"to perform this operation on '%s': no token was put to $cbs.", address)
+	if strings.HasSuffix(p, managementSuffix) {
+		needed = RightSend | RightListen
+	}
+	if err := s.conn.allows(p, needed); err != nil {
+		return "", err
 	}
 	if err := s.conn.server.faults.onAttach(p); err != nil {
 		return "", err
@@ -127,7 +130,7 @@ func (s *session) attachReceiver(a *amqp.Attach) (link, error) {
 	if a.Target == nil {
 		return nil, amqp.Errorf(condInvalidField, "a sender without a target")
 	}
-	p, err := s.address(a.Target.Address, a.Target.Dynamic)
+	p, err := s.address(a.Target.Address, a.Target.Dynamic, RightSend)
 	if err != nil {
 		return nil, err
 	}

@@ -13,14 +13,20 @@ import (
 // https://learn.microsoft.com/azure/service-bus-messaging/service-bus-amqp-request-response
 type managementNode struct{ *node }
 
+// The operations that need the right to send; the others are a receiver's.
+const (
+	scheduleOperation = "com.microsoft:schedule-message"
+	cancelOperation   = "com.microsoft:cancel-scheduled-message"
+)
+
 // operations are those modelled.
 var operations = map[string]func(*broker.Queue, map[string]any) (any, error){
 	"com.microsoft:peek-message":               peekMessage,
 	"com.microsoft:renew-lock":                 renewLock,
 	"com.microsoft:update-disposition":         updateDisposition,
 	"com.microsoft:receive-by-sequence-number": receiveBySequence,
-	"com.microsoft:schedule-message":           scheduleMessage,
-	"com.microsoft:cancel-scheduled-message":   cancelScheduled,
+	scheduleOperation:                          scheduleMessage,
+	cancelOperation:                            cancelScheduled,
 	"com.microsoft:renew-session-lock":         renewSessionLock,
 	"com.microsoft:get-session-state":          getSessionState,
 	"com.microsoft:set-session-state":          setSessionState,
@@ -31,12 +37,12 @@ var errNothing = errors.New("no content")
 
 func (n managementNode) accept(r *receiver, m incoming) {
 	serve(r, m, func(q *request) reply {
-		body, err := n.perform(q)
+		body, err := n.perform(r.session.conn, q)
 		return managementReply(body, err)
 	})
 }
 
-func (n managementNode) perform(q *request) (any, error) {
+func (n managementNode) perform(c *conn, q *request) (any, error) {
 	name := q.text("operation")
 	operation, ok := operations[name]
 	if !ok {
@@ -44,6 +50,13 @@ func (n managementNode) perform(q *request) (any, error) {
 	}
 	if n.source == nil {
 		return nil, amqp.Errorf(broker.CondNotImplemented, "%q on a topic is not modelled", name)
+	}
+	needed := RightListen
+	if name == scheduleOperation || name == cancelOperation {
+		needed = RightSend
+	}
+	if err := c.allows(n.path, needed); err != nil {
+		return nil, err
 	}
 	if err := n.forbidden(name); err != nil {
 		return nil, err
@@ -87,6 +100,8 @@ func statusOf(condition amqp.Symbol) int {
 		return http.StatusGone
 	case broker.CondResourceLimit, condDisabled:
 		return http.StatusForbidden
+	case condUnauthorized:
+		return http.StatusUnauthorized
 	case broker.CondArgument, broker.CondDecode, broker.CondNotAllowed:
 		return http.StatusBadRequest
 	default:

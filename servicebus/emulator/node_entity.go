@@ -23,6 +23,9 @@ func (n entityNode) accept(r *receiver, m incoming) {
 	case e.dropFirst:
 		c.kill()
 		return
+	case e.expire:
+		c.expireTokens()
+		return
 	case e.detach != nil:
 		c.mu.Lock()
 		r.detachWith(r, e.detach)

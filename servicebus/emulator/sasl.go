@@ -2,8 +2,8 @@ package emulator
 
 import (
 	"bytes"
-	"crypto/subtle"
 	"fmt"
+	"time"
 
 	"azsqloutbox/servicebus/emulator/internal/amqp"
 )
@@ -31,12 +31,13 @@ func (c *conn) authenticate() error {
 	switch start.Mechanism {
 	case "MSSBCBS", "ANONYMOUS", "EXTERNAL":
 	case "PLAIN":
-		// authzid NUL authcid NUL password (RFC 4616); the policy's name is not checked.
-		parts := bytes.SplitN(start.Response, []byte{0}, 3)
-		if len(parts) == 3 && subtle.ConstantTimeCompare(parts[2], []byte(c.server.cfg.SharedAccessKey)) == 1 {
-			c.authorized = true
-		} else {
-			outcome = amqp.SASLAuth
+		// authzid NUL authcid NUL password (RFC 4616): a policy's name and key.
+		outcome = amqp.SASLAuth
+		if parts := bytes.SplitN(start.Response, []byte{0}, 3); len(parts) == 3 {
+			if rights := c.server.policies.password(string(parts[1]), string(parts[2])); rights != 0 {
+				c.authorize(rights, time.Time{})
+				outcome = amqp.SASLOK
+			}
 		}
 	default:
 		outcome = amqp.SASLAuth

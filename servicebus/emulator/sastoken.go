@@ -12,13 +12,14 @@ import (
 	"time"
 )
 
-// checkSAS verifies a shared access signature: an HMAC-SHA256 over the encoded
-// resource and the expiry, under the key of the policy.
+// checkSAS verifies a shared access signature, an HMAC-SHA256 over the encoded
+// resource and the expiry under the key of the policy that it names, and
+// returns what it allows until when.
 // https://learn.microsoft.com/azure/service-bus-messaging/service-bus-sas
-func checkSAS(token, key string) error {
+func (all policies) checkSAS(token string) (rights Rights, expires time.Time, err error) {
 	fields, ok := strings.CutPrefix(token, "SharedAccessSignature ")
 	if !ok {
-		return errors.New("the token is no SharedAccessSignature")
+		return 0, expires, errors.New("the token is no SharedAccessSignature")
 	}
 	values := map[string]string{}
 	for _, field := range strings.Split(fields, "&") {
@@ -27,19 +28,24 @@ func checkSAS(token, key string) error {
 	}
 	expiry, err := strconv.ParseInt(values["se"], 10, 64)
 	if err != nil {
-		return fmt.Errorf("the token's expiry %q is no number", values["se"])
+		return 0, expires, fmt.Errorf("the token's expiry %q is no number", values["se"])
 	}
-	if at := time.Unix(expiry, 0); time.Now().After(at) {
-		return fmt.Errorf("ExpiredToken: the token expired at %s", at.UTC().Format(time.RFC3339))
+	if expires = time.Unix(expiry, 0); time.Now().After(expires) {
+		return 0, expires, fmt.Errorf("ExpiredToken: the token expired at %s", expires.UTC().Format(time.RFC3339))
 	}
 	signature, err := url.QueryUnescape(values["sig"])
 	if err != nil {
-		return errors.New("the token's signature is not encoded")
+		return 0, expires, errors.New("the token's signature is not encoded")
 	}
-	mac := hmac.New(sha256.New, []byte(key))
+	name, err := url.QueryUnescape(values["skn"])
+	policy, ok := all[name]
+	if err != nil || !ok {
+		return 0, expires, fmt.Errorf("InvalidSignature: there is no policy %q", values["skn"])
+	}
+	mac := hmac.New(sha256.New, []byte(policy.Key))
 	mac.Write([]byte(values["sr"] + "\n" + values["se"]))
 	if want := base64.StdEncoding.EncodeToString(mac.Sum(nil)); !hmac.Equal([]byte(want), []byte(signature)) {
-		return errors.New("InvalidSignature: the token has an invalid signature")
+		return 0, expires, errors.New("InvalidSignature: the token has an invalid signature")
 	}
-	return nil
+	return policy.Rights, expires, nil
 }

@@ -98,7 +98,7 @@ func (n *node) disabled(s Status) *amqp.Error {
 func (n *node) forbidden(operation string) error {
 	var err *amqp.Error
 	switch operation {
-	case "com.microsoft:schedule-message":
+	case scheduleOperation:
 		err = n.sendDisabled()
 	case "com.microsoft:update-disposition", "com.microsoft:receive-by-sequence-number", "com.microsoft:renew-lock":
 		err = n.receiveDisabled()

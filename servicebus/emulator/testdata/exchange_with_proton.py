@@ -28,7 +28,7 @@ def refused(attach, condition):
 
 
 # SASL PLAIN is enough to be authorized.
-plain = BlockingConnection("amqp://policy:%s@%s" % (key, host), allowed_mechs="PLAIN", timeout=20)
+plain = BlockingConnection("amqp://RootManageSharedAccessKey:%s@%s" % (key, host), allowed_mechs="PLAIN", timeout=20)
 sender = plain.create_sender("q")
 sender.send(Message(id="text", subject="s", body="text", properties={"a": 1}))
 sender.send(Message(body={"list": [1, 2, 3]}))
@@ -74,7 +74,7 @@ refused(lambda: anonymous.create_sender("q"), "amqp:unauthorized-access")
 resource = urllib.parse.quote_plus("amqp://%s/q" % host)
 expiry = str(int(time.time()) + 600)
 digest = hmac.new(key.encode(), ("%s\n%s" % (resource, expiry)).encode(), hashlib.sha256).digest()
-token = "SharedAccessSignature sr=%s&sig=%s&se=%s&skn=policy" % (
+token = "SharedAccessSignature sr=%s&sig=%s&se=%s&skn=RootManageSharedAccessKey" % (
     resource, urllib.parse.quote_plus(base64.b64encode(digest)), expiry)
 request = anonymous.create_sender("$cbs")
 reply = anonymous.create_receiver("$cbs", credit=1)
