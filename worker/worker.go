@@ -99,10 +99,11 @@ func (w *Worker) Run(ctx context.Context) error {
 		w.stopping.Store(true)
 		grace := w.cfg.Grace
 		// A call on a connection that hangs ends some seconds after its context.
-		settles := grace - min(grace/4, 4*time.Second)
+		settles := grace - min(grace/2, 4*time.Second)
+		sends := settles - min(settles/2, 5*time.Second)
 		timers := []*time.Timer{
-			time.AfterFunc(grace*2/5, func() { abandonClaims(errGraceOver) }),
-			time.AfterFunc(settles-min(grace/4, 5*time.Second), func() { abandonSends(errGraceOver) }),
+			time.AfterFunc(min(grace*2/5, sends), func() { abandonClaims(errGraceOver) }),
+			time.AfterFunc(sends, func() { abandonSends(errGraceOver) }),
 			time.AfterFunc(settles, func() { abandonSettles(errGraceOver) }),
 		}
 		context.AfterFunc(settling, func() {
