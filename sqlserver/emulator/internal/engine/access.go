@@ -48,18 +48,7 @@ const (
 // no literal implies.
 func (p *planner) choose(l *leaf, conds []*predicate, bound slotSet) (*access, error) {
 	t, h := l.src.table, l.hints
-	own := slotSet(1) << l.src.slot
-	var args []sarg
-	for _, c := range conds {
-		if !c.deps.within(bound | own) {
-			continue
-		}
-		for _, a := range c.sargs {
-			if a.column.slot == l.src.slot && (a.value == nil || !a.value.deps.has(l.src.slot)) {
-				args = append(args, a)
-			}
-		}
-	}
+	args := l.arguments(conds, bound)
 	var best *access
 	consider := func(a *access) {
 		if best == nil || a.cost < best.cost {
@@ -98,6 +87,23 @@ func (p *planner) choose(l *leaf, conds []*predicate, bound slotSet) (*access, e
 		return nil, errNoPlan()
 	}
 	return best, nil
+}
+
+// arguments are the conditions that can bound a seek into a leaf.
+func (l *leaf) arguments(conds []*predicate, bound slotSet) []sarg {
+	own := slotSet(1) << l.src.slot
+	var args []sarg
+	for _, c := range conds {
+		if !c.deps.within(bound | own) {
+			continue
+		}
+		for _, a := range c.sargs {
+			if a.column.slot == l.src.slot && (a.value == nil || !a.value.deps.has(l.src.slot)) {
+				args = append(args, a)
+			}
+		}
+	}
+	return args
 }
 
 func errNoPlan() error {

@@ -35,6 +35,10 @@ type compiler struct {
 	// leaves are the stored tables by slot, memName the table variables.
 	leaves  map[int]*leaf
 	memName map[int]string
+	// accesses are how the stored tables are reached, by slot.
+	accesses map[int]*planAccess
+	// converts are the columns that a comparison converts.
+	converts []implicitConvert
 	// checking: a CHECK, DEFAULT or index filter is compiled, which may hold no
 	// subquery.
 	checking bool

@@ -48,13 +48,17 @@ func (n *execText) run(x *exec) (signal, error) {
 		}
 		text.WriteString(v.S)
 	}
-	_, err := x.dynamic(text.String(), "", nil)
+	mod, err := x.s.newModule(text.String(), "", false)
+	if err != nil {
+		return goOn, err
+	}
+	_, err = x.invoke("EXEC", mod, nil, nil, nil)
 	return goOn, err
 }
 
 // dynamic runs a text as sp_executesql does.
 func (x *exec) dynamic(text, params string, args []argument) (int32, error) {
-	mod, err := x.s.engine.newModule(text, params, x.s.set.quotedIdentifier)
+	mod, err := x.s.newModule(text, params, true)
 	if err != nil {
 		return 0, err
 	}

@@ -123,6 +123,34 @@ func (c *compiler) implies(ix *indexDef, args []sarg) bool {
 	return true
 }
 
+// passedOver says whether the filter would be implied if parameters were
+// literals: what showplan calls an unmatched index.
+func (c *compiler) passedOver(ix *indexDef, args []sarg) bool {
+	for _, f := range ix.conjuncts {
+		if !impliedBy(f, args) && !impliedByParameter(f, args) {
+			return false
+		}
+	}
+	return true
+}
+
+func impliedByParameter(f filterPart, args []sarg) bool {
+	for _, a := range args {
+		if a.column.column != f.column {
+			continue
+		}
+		if a.value != nil && !a.value.constant && a.value.deps == 0 && (a.op == "=" || a.op == f.op) {
+			return true
+		}
+		for _, v := range a.values {
+			if !v.constant && v.deps == 0 {
+				return true
+			}
+		}
+	}
+	return false
+}
+
 func impliedBy(f filterPart, args []sarg) bool {
 	for _, a := range args {
 		if a.column.column != f.column {

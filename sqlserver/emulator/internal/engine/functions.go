@@ -49,8 +49,14 @@ func fixed(t sqltype.Type) func([]*scalar) sqltype.Type {
 	return func([]*scalar) sqltype.Type { return t }
 }
 
+// xmlMethods are those of the xml type.
+var xmlMethods = map[string]bool{"value": true, "query": true, "exist": true, "nodes": true, "modify": true}
+
 func (c *compiler) functionCall(x *ast.FunctionCall, sc *scope) (*scalar, error) {
 	name := strings.ToUpper(x.FunctionName.Value)
+	if _, method := x.CallTarget.(*ast.ExpressionCallTarget); method || xmlMethods[strings.ToLower(x.FunctionName.Value)] && x.CallTarget != nil {
+		return nil, notModelled("methods of values: .%s()", x.FunctionName.Value)
+	}
 	if x.CallTarget != nil {
 		return nil, raiseBatch(4121, 16, 1, "Cannot find either column or the user-defined function or aggregate \"%s\", or the name is ambiguous.", x.FunctionName.Value)
 	}

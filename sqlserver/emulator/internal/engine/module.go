@@ -3,6 +3,7 @@ package engine
 import (
 	"strings"
 	"sync/atomic"
+	"time"
 
 	"github.com/sqlc-dev/teesql/ast"
 
@@ -19,6 +20,9 @@ type module struct {
 	units []binder
 	// params are sp_executesql's.
 	params []procParam
+	// statements are those with a plan of their own, in the order of the text.
+	statements []*measured
+	cached     cachedPlan
 	// bound remembers for which catalog and settings bindAll went well.
 	bound atomic.Int64
 }
@@ -130,22 +134,29 @@ func lineOf(st ast.Statement) int32 {
 	return 0
 }
 
-// newModule builds a batch. params declares sp_executesql's parameters.
-func (e *Engine) newModule(text, params string, quotedIdentifier bool) (*module, error) {
-	k := planKey{text, params, quotedIdentifier}
+// newModule builds a batch, or finds it in the plan cache. params declares
+// sp_executesql's parameters.
+func (s *session) newModule(text, params string, prepared bool) (*module, error) {
+	e := s.engine
+	k := planKey{text, params, prepared, s.set.setOptions(e.database.forcedParameters.Load())}
 	if m := e.plans.get(k); m != nil {
 		return m, nil
 	}
-	b := &builder{engine: e, mod: &module{text: text, vars: new(variables)}}
+	b := &builder{engine: e, mod: e.emptyModule(k)}
 	var err error
 	if b.mod.params, err = b.parameters(params); err != nil {
 		return nil, err
 	}
-	if err := b.build(text, quotedIdentifier); err != nil {
+	if err := b.build(text, s.set.quotedIdentifier); err != nil {
 		return nil, err
 	}
-	e.plans.put(k, b.mod)
-	return b.mod, nil
+	return e.plans.put(k, b.mod), nil
+}
+
+func (e *Engine) emptyModule(k planKey) *module {
+	m := &module{text: k.text, vars: new(variables)}
+	m.cached.id, m.cached.key, m.cached.created = e.plans.last.Add(1), k, time.Now().UTC()
+	return m
 }
 
 func (b *builder) build(text string, quotedIdentifier bool) (err error) {

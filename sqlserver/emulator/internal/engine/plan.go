@@ -165,6 +165,7 @@ func (p *planner) planLeaf(l *leaf, conds []*predicate, bound slotSet) (step, []
 		}
 		p.ordered = len(p.order) > 0 && a.ordered
 		l.scan = newScan(l, a, here)
+		p.note(l, a, here, bound)
 		s = l.scan
 	}
 	if len(before) > 0 {

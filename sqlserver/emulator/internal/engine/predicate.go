@@ -214,6 +214,12 @@ func (c *compiler) comparison(kind string, a, b *scalar) (*predicate, error) {
 	if a.column != nil && pair.seeksA {
 		p.sargs = append(p.sargs, sarg{column: *a.column, op: o.op, value: pair.b})
 	}
+	if a.column != nil && !pair.seeksA {
+		c.noteConvert(*a.column, a.typ, b.typ)
+	}
+	if b.column != nil && !pair.seeksB {
+		c.noteConvert(*b.column, b.typ, a.typ)
+	}
 	if b.column != nil && pair.seeksB {
 		p.sargs = append(p.sargs, sarg{column: *b.column, op: o.swapped, value: pair.a})
 	}

@@ -16,6 +16,8 @@ type procedure struct {
 	text   string
 	// the two settings that a procedure keeps from its creation
 	quotedIdentifier, ansiNulls bool
+	// options are the set_options of its creation.
+	options int32
 }
 
 type procParam struct {
@@ -52,7 +54,7 @@ func (b *builder) createProcedure(st *procedureSyntax, text string, line int32) 
 	if st.reference.Number != nil {
 		return nil, notModelled("numbered procedures")
 	}
-	inner := &builder{engine: b.engine, parsed: b.parsed, mod: &module{text: text, vars: new(variables)}, inProcedure: true}
+	inner := &builder{engine: b.engine, parsed: b.parsed, mod: b.engine.emptyModule(planKey{text: text}), inProcedure: true}
 	p := &procedure{mod: inner.mod, text: text}
 	p.name = st.reference.Name.BaseIdentifier.Value
 	for _, d := range st.params {
@@ -146,6 +148,7 @@ func (x *exec) defineProcedure(sc *statementScope, st *procedureSyntax, p *proce
 		if exists {
 			def.id, def.created = old.header().id, old.header().created
 		}
+		def.options = x.s.set.setOptions(e.database.forcedParameters.Load())
 		return e.catalog.put(&def), nil
 	})
 }

@@ -1,6 +1,7 @@
 package engine
 
 import (
+	"slices"
 	"strings"
 
 	"github.com/sqlc-dev/teesql/ast"
@@ -13,12 +14,31 @@ type rowFunction struct {
 	min, max int
 	cols     func(args []*scalar) []outCol
 	rows     func(args []sqltype.Value, emit func(row []sqltype.Value) error) error
+	// server is set instead of rows for a dynamic management function, whose
+	// arguments may be DEFAULT.
+	server func(s *session, args []sqltype.Value) ([][]sqltype.Value, error)
 }
 
 // rowFunctions is where another one is added.
 var rowFunctions = map[string]rowFunction{
-	"STRING_SPLIT":    {2, 3, splitColumns, splitRows},
-	"GENERATE_SERIES": {2, 3, seriesColumns, seriesRows},
+	"STRING_SPLIT":    {2, 3, splitColumns, splitRows, nil},
+	"GENERATE_SERIES": {2, 3, seriesColumns, seriesRows, nil},
+}
+
+// registerServerFunctions adds dynamic management functions by the names of
+// sys.
+func registerServerFunctions(list map[string]serverFunction) bool {
+	for name, f := range list {
+		cols := func([]*scalar) []outCol { return slices.Clone(f.cols) }
+		rowFunctions["SYS."+strings.ToUpper(name)] = rowFunction{f.args, f.args, cols, nil, f.rows}
+	}
+	return true
+}
+
+type serverFunction struct {
+	args int
+	cols []outCol
+	rows func(s *session, args []sqltype.Value) ([][]sqltype.Value, error)
 }
 
 func splitColumns(args []*scalar) []outCol {
@@ -81,6 +101,14 @@ func (c *compiler) tableFunction(name string, params []ast.ScalarExpression, as 
 	if len(params) < f.min || len(params) > f.max {
 		return nil, raiseBatch(174, 15, 1, "The %s function requires %d argument(s).", strings.ToLower(name), f.min)
 	}
+	if f.server != nil {
+		params = slices.Clone(params)
+		for i, p := range params {
+			if _, ok := p.(*ast.DefaultLiteral); ok {
+				params[i] = &ast.NullLiteral{}
+			}
+		}
+	}
 	outer := c.touched
 	c.touched = 0
 	args, err := c.expressions(params, c.lateral(sc))
@@ -90,7 +118,7 @@ func (c *compiler) tableFunction(name string, params []ast.ScalarExpression, as 
 	needs := c.touched
 	c.touched |= outer
 	if as == "" {
-		as = name
+		as = name[strings.LastIndexByte(name, '.')+1:]
 	}
 	cols := f.cols(args)
 	if err := nameColumns(cols, columns, as); err != nil {
@@ -110,10 +138,23 @@ func (c *compiler) tableFunction(name string, params []ast.ScalarExpression, as 
 			}
 			values[i] = v
 		}
-		return f.rows(values, func(row []sqltype.Value) error {
+		emit := func(row []sqltype.Value) error {
 			e.rows[src.slot] = row
 			return next()
-		})
+		}
+		if f.server == nil {
+			return f.rows(values, emit)
+		}
+		list, err := f.server(e.x.s, values)
+		if err != nil {
+			return err
+		}
+		for _, row := range list {
+			if err := emit(row); err != nil {
+				return err
+			}
+		}
+		return nil
 	})
 	return leafTree(&leaf{src: src, hints: &tableHints{indexID: -1}, rows: rows}, needs), nil
 }

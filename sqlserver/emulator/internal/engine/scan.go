@@ -33,7 +33,15 @@ func (s *scan) each(e *env, next func() error) error {
 	r.Base = s.access.lookup || (s.target && !r.TableLock && s.access.index != nil && !s.access.index.clustered)
 	cur := e.tx.Scan(e.x.ctx, s.access.table.store, r)
 	defer cur.Close()
-	for n := 1; ; n++ {
+	n := int64(1)
+	defer func() {
+		touched := n - 1
+		if s.access.lookup {
+			touched *= 2
+		}
+		e.x.s.rowsTouched += touched
+	}()
+	for ; ; n++ {
 		if n%attentionEvery == 0 && e.x.ctx.Err() != nil {
 			return e.x.ctx.Err()
 		}

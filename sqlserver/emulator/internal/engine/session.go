@@ -30,6 +30,11 @@ type session struct {
 	loads  *bulkLoad
 	handle preparedHandles
 
+	// running is the statement in hand, for sys.dm_exec_requests.
+	running atomic.Pointer[measured]
+	// rowsTouched counts the rows and base rows that scans have read.
+	rowsTouched int64
+
 	lastError      int32
 	rowCountVar    int64
 	scopeIdentity  sqltype.Value
@@ -52,7 +57,7 @@ func newSession(e *Engine, l tds.Login) *session {
 // Batch runs a text.
 func (s *session) Batch(ctx context.Context, text string, w tds.ResultWriter) error {
 	return s.request(ctx, w, func(x *exec) error {
-		m, err := s.engine.newModule(text, "", s.set.quotedIdentifier)
+		m, err := s.newModule(text, "", false)
 		if err != nil {
 			return x.fail(err)
 		}
@@ -103,6 +108,7 @@ func (s *session) endDoomed(x *exec) error {
 // enter prepares a module's variables.
 func (x *exec) enter(m *module) {
 	x.mod = m
+	m.cached.uses.Add(1)
 	x.vars = make([]sqltype.Value, len(m.vars.scalars))
 	x.tables = make([]*memTable, len(m.vars.tables))
 	for i := range m.vars.tables {

@@ -12,13 +12,13 @@ import (
 func (b *builder) statement(st ast.Statement) (node, error) {
 	switch st := st.(type) {
 	case *ast.SelectStatement:
-		return b.selectStatement(st)
+		return b.measure(st, "SELECT", func() (node, error) { return b.selectStatement(st) })
 	case *ast.InsertStatement:
-		return b.insertStatement(st)
+		return b.measure(st, "INSERT", func() (node, error) { return b.insertStatement(st) })
 	case *ast.UpdateStatement:
-		return b.updateStatement(st)
+		return b.measure(st, "UPDATE", func() (node, error) { return b.updateStatement(st) })
 	case *ast.DeleteStatement:
-		return b.deleteStatement(st)
+		return b.measure(st, "DELETE", func() (node, error) { return b.deleteStatement(st) })
 	case *ast.InsertBulkStatement:
 		return b.insertBulk(st)
 	case *ast.DeclareVariableStatement:

@@ -135,7 +135,7 @@ func prepare(x *exec, args []argument) (int32, error) {
 		return 0, raise(201, 16, 4, "Procedure or function 'sp_prepare' expects parameter '@stmt', which was not supplied.")
 	}
 	params := args[1].value.S
-	if _, err := x.s.engine.newModule(args[2].value.S, params, x.s.set.quotedIdentifier); err != nil {
+	if _, err := x.s.newModule(args[2].value.S, params, true); err != nil {
 		return 0, err
 	}
 	h := x.s.handle.add(args[2].value.S, params)

@@ -12,6 +12,8 @@ type unit[T any] struct {
 	vars  visible
 	line  int32
 	plan  atomic.Pointer[compiled[T]]
+	// last is the shape of the newest plan, kept or not.
+	last atomic.Pointer[planShape]
 }
 
 type compiled[T any] struct {
@@ -24,6 +26,7 @@ type compiled[T any] struct {
 // binder lets a batch be bound before it runs.
 type binder interface {
 	bind(x *exec) error
+	shape() *planShape
 }
 
 // newUnit registers a unit with its module, so that the whole batch is bound
@@ -55,11 +58,14 @@ func (u *unit[T]) get(x *exec) (T, *env, error) {
 		return plan, nil, err
 	}
 	p := &compiled[T]{plan, len(c.slots), version, filterable}
+	u.last.Store(c.shapeOf())
 	if !c.sessionOnly {
 		u.plan.Store(p)
 	}
 	return plan, x.newEnv(p.slots), nil
 }
+
+func (u *unit[T]) shape() *planShape { return u.last.Load() }
 
 func (u *unit[T]) compile(c *compiler) (plan T, err error) {
 	defer incomplete(&err)

@@ -3,6 +3,7 @@ package storage
 import (
 	"cmp"
 	"slices"
+	"time"
 )
 
 // LockInfo is one row of DB.Locks.
@@ -18,6 +19,10 @@ type LockInfo struct {
 	// Mode is what is held, or what is asked for while Status is not Granted.
 	Mode   LockMode
 	Status LockStatus
+	// Since is when the wait began, and BlockedBy the session that keeps the
+	// request waiting, the first of several; unset for a granted lock.
+	Since     time.Time
+	BlockedBy int64
 	// SessionScope is true for application locks that outlive transactions.
 	SessionScope bool
 }
@@ -59,7 +64,14 @@ func (db *DB) Locks() []LockInfo {
 			if w.converts != nil {
 				status = Converting
 			}
-			all = append(all, describe(w.owner, w.on, w.want, status))
+			info := describe(w.owner, w.on, w.want, status)
+			info.Since = w.since
+			m.blocked(w, func(s *Session) {
+				if info.BlockedBy == 0 {
+					info.BlockedBy = s.id
+				}
+			})
+			all = append(all, info)
 		}
 	}
 	slices.SortStableFunc(all, func(a, b LockInfo) int { return cmp.Compare(a.SessionID, b.SessionID) })

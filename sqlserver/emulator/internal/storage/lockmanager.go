@@ -14,6 +14,7 @@ type lockManager struct {
 	meters   *meters
 	sessions map[*Session]struct{}
 	apps     map[string]*appResource
+	waits    waitMeters
 }
 
 // resource is what a lock is taken on. It sits inside the table, index entry

@@ -19,6 +19,8 @@ type waiter struct {
 	// the wait begins, because the session's own goroutine writes them.
 	priority, cost int
 
+	since time.Time
+
 	granted grant
 	done    chan error // one result
 }
@@ -28,7 +30,7 @@ type waiter struct {
 func (m *lockManager) enqueue(o *lockOwner, on lockTarget, mode LockMode) *waiter {
 	r := on.lockable()
 	w := &waiter{
-		owner: o, on: on, want: mode, done: make(chan error, 1),
+		owner: o, on: on, want: mode, done: make(chan error, 1), since: time.Now(),
 		priority: o.session.DeadlockPriority,
 	}
 	if tx := o.session.txn; tx != nil {
@@ -59,6 +61,9 @@ func (m *lockManager) dequeue(w *waiter) {
 		}
 	}
 	w.owner.session.waiting = nil
+	waited := time.Since(w.since)
+	w.owner.session.waited += waited
+	m.waits.add(w.want, waited)
 }
 
 // await sleeps until w is granted, refused or out of time.

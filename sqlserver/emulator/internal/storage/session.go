@@ -21,6 +21,10 @@ type Session struct {
 	id    int64
 	locks lockOwner
 
+	// waited is written under the lock manager's mutex before the session's own
+	// goroutine, which reads it, goes on.
+	waited time.Duration
+
 	// The lock manager's mutex guards writes to these.
 	txn     *Txn
 	waiting *waiter
@@ -39,6 +43,10 @@ func (db *DB) NewSession() *Session {
 
 // ID is unique within the DB, counted from 1.
 func (s *Session) ID() int64 { return s.id }
+
+// Waited is how long the session has waited for locks. It is for the goroutine
+// that the session belongs to.
+func (s *Session) Waited() time.Duration { return s.waited }
 
 // Begin starts a transaction. A session has at most one: Begin panics while
 // the last one is open.
