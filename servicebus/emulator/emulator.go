@@ -43,6 +43,7 @@ import (
 	"net"
 	"strconv"
 	"sync"
+	"time"
 )
 
 // Server is a running emulator. All its methods may be called at the same time.
@@ -53,6 +54,7 @@ type Server struct {
 	faults    faults
 	stats     counters
 	listener  net.Listener
+	started   time.Time
 	running   sync.WaitGroup
 
 	mu      sync.Mutex
@@ -73,7 +75,7 @@ func Start(cfg Config) (*Server, error) {
 		return nil, fmt.Errorf("service bus emulator: listening on %s: %w", cfg.Addr, err)
 	}
 	s := &Server{
-		cfg: cfg, policies: newPolicies(cfg), namespace: newNamespace(cfg.Entities), listener: listener,
+		cfg: cfg, policies: newPolicies(cfg), namespace: newNamespace(cfg.Entities), listener: listener, started: time.Now(),
 		conns: map[net.Conn]struct{}{}, clients: map[*conn]struct{}{},
 	}
 	s.running.Add(1)

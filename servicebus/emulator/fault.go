@@ -45,6 +45,9 @@ const (
 	// PutToken answers a token for the entity with Status; each token counts as
 	// one. azservicebus puts one for the entity and one for its $management.
 	PutToken
+	// AdminStatus answers an admin operation on the entity with Status; each
+	// request counts as one.
+	AdminStatus
 )
 
 // Forever as Times has a fault fire until it is removed.
@@ -67,7 +70,7 @@ type Fault struct {
 	Description string
 	// Duration is for Delay and ServerBusy.
 	Duration time.Duration
-	// Status is for PutToken, such as 401.
+	// Status is for PutToken and AdminStatus, such as 401.
 	Status int
 	// Match, on a fault that happens to sends, has only those deliveries count
 	// that hold such a message: a poison message, whose whole batch suffers
@@ -105,14 +108,14 @@ func (i *Injection) Remove() {
 // Inject adds a fault. It panics where the fault cannot be or the entity is
 // not there: a test that scripts what never happens proves nothing.
 func (s *Server) Inject(f Fault) *Injection {
-	if f.Kind < Reject || f.Kind > PutToken {
+	if f.Kind < Reject || f.Kind > AdminStatus {
 		panic(fmt.Sprintf("emulator: fault kind %d is unknown", f.Kind))
 	}
 	if f.Match != nil && f.Kind > ServerBusy {
 		panic("emulator: Match is for faults that happen to sends")
 	}
-	if f.Kind == PutToken && (f.Status < 100 || f.Status > 599) {
-		panic(fmt.Sprintf("emulator: PutToken with status %d", f.Status))
+	if (f.Kind == PutToken || f.Kind == AdminStatus) && (f.Status < 100 || f.Status > 599) {
+		panic(fmt.Sprintf("emulator: a fault of kind %d with status %d", f.Kind, f.Status))
 	}
 	if f.Kind == Delay && f.Duration <= 0 {
 		panic("emulator: Delay without a Duration")
@@ -206,6 +209,20 @@ func (f *faults) onPutToken(path string) int {
 			continue
 		}
 		if (i.concerns(path) || i.path+managementSuffix == path) && i.count() {
+			return i.fault.Status
+		}
+	}
+	return 0
+}
+
+// onAdmin counts an admin operation and returns the status to answer with, 0
+// to perform it.
+func (f *faults) onAdmin(path string) int {
+	f.mu.Lock()
+	candidates := slices.Clone(f.active)
+	f.mu.Unlock()
+	for _, i := range candidates {
+		if i.fault.Kind == AdminStatus && i.concerns(path) && i.count() {
 			return i.fault.Status
 		}
 	}

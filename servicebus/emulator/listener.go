@@ -26,13 +26,12 @@ func (s *Server) accept() {
 }
 
 // greet finds out what a connection speaks by its first byte: TLS, HTTP for a
-// WebSocket, or AMQP. So one port serves all, as port 443 of the service does
+// WebSocket or an admin operation, or AMQP. So one port serves all, as port 443 of the service does
 // not, but a test then needs to know of one address only.
 func (s *Server) greet(n net.Conn) {
 	defer s.untrack(n)
 	p := &peeked{Conn: n, in: bufio.NewReaderSize(n, 512)}
-	switch p.first() {
-	case tlsHandshake:
+	if p.first() == tlsHandshake {
 		if s.cfg.TLS == nil {
 			s.cfg.Logger.Debug("a TLS connection, but no certificate is configured")
 			_ = n.Close()
@@ -40,12 +39,9 @@ func (s *Server) greet(n net.Conn) {
 		}
 		inner := tls.Server(p, s.cfg.TLS)
 		p = &peeked{Conn: inner, in: bufio.NewReaderSize(inner, 512)}
-		if p.first() == httpGet {
-			s.webSocket(p)
-			return
-		}
-	case httpGet:
-		s.webSocket(p)
+	}
+	if speaksHTTP(p.first()) {
+		s.serveHTTP(p)
 		return
 	}
 	s.serve(p)
@@ -70,7 +66,6 @@ func (s *Server) serve(n net.Conn) {
 
 const (
 	tlsHandshake = 0x16 // the record type that every TLS connection begins with
-	httpGet      = 'G'
 	// greetTimeout is how long a client may take to say anything.
 	greetTimeout = 30 * time.Second
 )

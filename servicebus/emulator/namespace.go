@@ -21,6 +21,7 @@ type node struct {
 	topic       *broker.Topic      // of a topic only
 	maxMessage  int64
 	deadLetter  bool
+	config      Entity        // of a queue or topic, else zero
 	status      atomic.Uint32 // a Status
 }
 
@@ -40,7 +41,7 @@ func newNamespace(entities []Entity) namespace {
 			DeadLetterExpired: e.DeadLetterOnExpiration, DuplicateWindow: e.DuplicateWindow,
 			MaxBytes: e.MaxSizeBytes, Partitioned: e.Partitioned,
 		})
-		ns.add(&node{path: e.Name, entity: e.Name, destination: q, source: q, maxMessage: e.MaxMessageBytes})
+		ns.add(&node{path: e.Name, entity: e.Name, destination: q, source: q, maxMessage: e.MaxMessageBytes, config: e})
 		ns.addDeadLetter(e, q)
 	}
 	return ns
@@ -50,9 +51,9 @@ func (ns namespace) addTopic(e Entity) {
 	t := broker.NewTopic(broker.TopicConfig{
 		Name: e.Name, DuplicateWindow: e.DuplicateWindow, MaxBytes: e.MaxSizeBytes, Partitioned: e.Partitioned,
 	})
-	ns.add(&node{path: e.Name, entity: e.Name, destination: t, topic: t, maxMessage: e.MaxMessageBytes})
+	ns.add(&node{path: e.Name, entity: e.Name, destination: t, topic: t, maxMessage: e.MaxMessageBytes, config: e})
 	for _, s := range e.Subscriptions {
-		path := e.Name + "/subscriptions/" + s.Name
+		path := e.Name + subscriptions + s.Name
 		q := t.Subscribe(broker.QueueConfig{
 			Name: path, RequiresSession: s.RequiresSession, LockDuration: s.LockDuration,
 			MaxDeliveryCount: uint32(s.MaxDeliveryCount), DefaultTTL: s.DefaultTTL,
@@ -85,6 +86,7 @@ func (ns namespace) close() {
 const (
 	cbsPath          = "$cbs"
 	managementSuffix = "/$management"
+	subscriptions    = "/subscriptions/"
 )
 
 // path is the part of an address that names a node: clients send it bare, with

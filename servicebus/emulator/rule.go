@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 
+	"azsqloutbox/servicebus/emulator/internal/atom"
 	"azsqloutbox/servicebus/emulator/internal/broker"
 )
 
@@ -88,6 +89,9 @@ func (r Rule) validate() error {
 	for name, value := range r.Properties {
 		if _, ok := value.(int); ok {
 			return invalid("Rules.Properties", "%q: an int never equals what arrives, which is an int64", name)
+		}
+		if _, err := atom.NewProperty(name, value); err != nil {
+			return invalid("Rules.Properties", "%s", err)
 		}
 	}
 	empty := r.correlation().Empty()

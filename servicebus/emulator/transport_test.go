@@ -110,8 +110,8 @@ func TestWebSocketNeedsPathAndSubprotocol(t *testing.T) {
 		t.Fatal(err)
 	}
 	_ = response.Body.Close()
-	if response.StatusCode != http.StatusNotFound {
-		t.Errorf("another path answers %s", response.Status)
+	if response.StatusCode != http.StatusUnauthorized {
+		t.Errorf("another path answers %s, want what an admin operation without a token does", response.Status)
 	}
 	socket, _, err := websocket.Dial(within(t), server.WebSocketURL(), nil)
 	if err != nil {

@@ -35,6 +35,7 @@ type Destination interface {
 	Enqueue(messages []*Message) error
 	// SetMaxBytes changes the space there is.
 	SetMaxBytes(int64)
+	MaxBytes() int64
 	// UsedBytes is how much of it is in use.
 	UsedBytes() int64
 }

@@ -45,3 +45,9 @@ func (t *Topic) SetMaxBytes(n int64) { t.quota.limit.Store(n) }
 
 // UsedBytes is the space that the topic's subscriptions take.
 func (t *Topic) UsedBytes() int64 { return t.quota.used.Load() }
+
+// MaxBytes is the space of the queue.
+func (q *Queue) MaxBytes() int64 { return q.quota.limit.Load() }
+
+// MaxBytes is the space of the topic.
+func (t *Topic) MaxBytes() int64 { return t.quota.limit.Load() }

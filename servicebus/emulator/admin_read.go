@@ -1,0 +1,126 @@
+package emulator
+
+import (
+	"maps"
+	"net/http"
+	"slices"
+	"strings"
+
+	"azsqloutbox/servicebus/emulator/internal/atom"
+)
+
+// adminReader finds and describes what one admin request names.
+type adminReader struct {
+	server  *Server
+	request *http.Request
+	id      string
+}
+
+// read returns an entry or a feed, or nil for what is not there.
+func (a *adminReader) read(target string) (any, error) {
+	switch strings.ToLower(target) {
+	case "$namespaceinfo":
+		return a.entry(a.request.Host, a.namespaceInfo()), nil
+	case "$resources/queues":
+		return a.entities("Queues", Queue)
+	case "$resources/topics":
+		return a.entities("Topics", Topic)
+	}
+	entity, rest, within := cutFold(target, "/subscriptions")
+	n, ok := a.server.namespace[strings.ToLower(entity)]
+	if !ok || n.config.Name == "" {
+		if within {
+			return nil, nil
+		}
+		// There is no 404 for an entity.
+		return atom.NewFeed(a.id, atom.NoSuchEntity, a.server.started, nil), nil
+	}
+	if !within {
+		return a.entity(n)
+	}
+	if n.topic == nil {
+		return nil, nil
+	}
+	return a.inTopic(n, strings.Trim(rest, "/"))
+}
+
+// inTopic reads what is below a topic: "", "name", "name/rules" or
+// "name/rules/name".
+func (a *adminReader) inTopic(topic *node, target string) (any, error) {
+	if target == "" {
+		var all []atom.Entry
+		for _, s := range topic.config.Subscriptions {
+			all = append(all, a.entry(s.Name, a.subscription(topic, s)))
+		}
+		return a.feed("Subscriptions", all), nil
+	}
+	name, rest, _ := strings.Cut(target, "/")
+	i := slices.IndexFunc(topic.config.Subscriptions, func(s Subscription) bool { return strings.EqualFold(s.Name, name) })
+	if i < 0 {
+		return nil, nil
+	}
+	s := topic.config.Subscriptions[i]
+	if rest == "" {
+		return a.entry(s.Name, a.subscription(topic, s)), nil
+	}
+	kind, wanted, _ := strings.Cut(rest, "/")
+	if !strings.EqualFold(kind, "rules") {
+		return nil, nil
+	}
+	var all []atom.Entry
+	for _, r := range s.Rules {
+		d, err := a.rule(r)
+		if err != nil {
+			return nil, err
+		}
+		if strings.EqualFold(r.Name, wanted) {
+			return a.entry(r.Name, d), nil
+		}
+		all = append(all, a.entry(r.Name, d))
+	}
+	if wanted != "" {
+		return nil, nil
+	}
+	return a.feed("Rules", all), nil
+}
+
+// entities lists all of a kind, by name.
+func (a *adminReader) entities(title string, kind Kind) (any, error) {
+	ns := a.server.namespace
+	var all []atom.Entry
+	for _, path := range slices.Sorted(maps.Keys(ns)) {
+		if n := ns[path]; n.config.Name != "" && n.config.Kind == kind {
+			e, err := a.entity(n)
+			if err != nil {
+				return nil, err
+			}
+			all = append(all, e)
+		}
+	}
+	return a.feed(title, all), nil
+}
+
+func (a *adminReader) entity(n *node) (atom.Entry, error) {
+	if n.topic != nil {
+		return a.entry(n.config.Name, a.topic(n)), nil
+	}
+	return a.entry(n.config.Name, a.queue(n)), nil
+}
+
+func (a *adminReader) entry(title string, description any) atom.Entry {
+	return atom.NewEntry(a.id, title, a.request.Host, a.server.started, description)
+}
+
+func (a *adminReader) feed(title string, all []atom.Entry) atom.Feed {
+	return atom.NewFeed(a.id, title, a.server.started, page(a.request, all))
+}
+
+// cutFold cuts around the first sep, which is in lower case, whatever the case
+// of s.
+func cutFold(s, sep string) (before, after string, found bool) {
+	i := strings.Index(strings.ToLower(s), sep)
+	if i < 0 {
+		return s, "", false
+	}
+	return s[:i], s[i+len(sep):], true
+}
