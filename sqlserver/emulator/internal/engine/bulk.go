@@ -92,6 +92,7 @@ func (s *session) Bulk(ctx context.Context, columns []tds.Column, next func() ([
 			if err := p.target.claim(e, load.lock); err != nil {
 				return err
 			}
+			p.target.count()
 			for {
 				row, ok, err := next()
 				if err != nil || !ok {

@@ -48,6 +48,7 @@ type Engine struct {
 	plans   *planCache
 
 	database *databaseOptions
+	usage    usages
 
 	sessionsMu sync.Mutex
 	sessions   map[*session]struct{}

@@ -39,6 +39,8 @@ type env struct {
 	tx   *storage.Txn
 	rows [][]sqltype.Value
 	ids  []storage.RowID
+	// opened are the scans that index usage has counted.
+	opened slotSet
 	// now is the statement's clock: SYSUTCDATETIME() does not move within one.
 	now sqltype.Value
 }

@@ -48,6 +48,7 @@ func (c *compiler) insert(spec *ast.InsertSpecification) (*insertPlan, error) {
 		return nil, err
 	}
 	c.reads = true
+	t.usage = c.engine.usage.updates(t.def, nil)
 	p := &insertPlan{target: t, hints: &tableHints{indexID: -1}}
 	if named, ok := spec.Target.(*ast.NamedTableReference); ok {
 		if p.hints, err = c.tableHints(named.TableHints); err != nil {
@@ -302,6 +303,7 @@ func (n *insertion) insert(x *exec) error {
 		if err := p.target.claim(e, mode); err != nil {
 			return err
 		}
+		p.target.count()
 		rows, err := p.collect(e)
 		if err != nil {
 			return err

@@ -139,6 +139,7 @@ func (c *compiler) modify(st *modifySyntax) (*modification, error) {
 	if m.target, err = c.newTarget(def, variable, check); err != nil {
 		return nil, err
 	}
+	m.target.usage = c.engine.usage.updates(def, m.sets)
 	others := sc.sources
 	if m.output, err = c.output(st.output, st.into, def, !m.delete, true, others); err != nil {
 		return nil, err
@@ -179,6 +180,7 @@ func (n *modifier) run(x *exec) (signal, error) {
 		if err != nil {
 			return err
 		}
+		m.target.count()
 		for i := range changes {
 			if err := m.apply(e, &changes[i], res, n.verb); err != nil {
 				return err

@@ -164,7 +164,7 @@ func (p *planner) planLeaf(l *leaf, conds []*predicate, bound slotSet) (step, []
 			return nil, nil, err
 		}
 		p.ordered = len(p.order) > 0 && a.ordered
-		l.scan = newScan(l, a, here)
+		l.scan = newScan(l, a, here, p.c.engine.usage.scan(a))
 		p.note(l, a, here, bound)
 		s = l.scan
 	}

@@ -16,6 +16,8 @@ type target struct {
 	// variable is the table variable's ordinal, -1 for a stored table.
 	variable int
 	checks   []checkRow
+	// usage are the counters of the indexes that the statement keeps up.
+	usage []*useCount
 }
 
 // checkRow is a CHECK constraint over a row in the target's own slot.

@@ -12,13 +12,14 @@ type scan struct {
 	hints  *tableHints
 	target bool
 	conds  []*predicate
+	usage  scanUsage
 }
 
 // attentionEvery is after how many rows a scan looks whether the client gave up.
 const attentionEvery = 256
 
-func newScan(l *leaf, a *access, conds []*predicate) *scan {
-	return &scan{l.src.slot, a, l.hints, l.target, conds}
+func newScan(l *leaf, a *access, conds []*predicate, u scanUsage) *scan {
+	return &scan{l.src.slot, a, l.hints, l.target, conds, u}
 }
 
 func (s *scan) each(e *env, next func() error) error {
@@ -31,6 +32,7 @@ func (s *scan) each(e *env, next func() error) error {
 		return err
 	}
 	r.Base = s.access.lookup || (s.target && !r.TableLock && s.access.index != nil && !s.access.index.clustered)
+	s.usage.count(e, s.slot)
 	cur := e.tx.Scan(e.x.ctx, s.access.table.store, r)
 	defer cur.Close()
 	n := int64(1)

@@ -30,6 +30,9 @@ type session struct {
 	loads  *bulkLoad
 	handle preparedHandles
 
+	// requested is when the request in hand came, in nanoseconds since 1970; 0
+	// when there is none.
+	requested atomic.Int64
 	// running is the statement in hand, for sys.dm_exec_requests.
 	running atomic.Pointer[measured]
 	// rowsTouched counts the rows and base rows that scans have read.
@@ -69,6 +72,8 @@ func (s *session) Batch(ctx context.Context, text string, w tds.ResultWriter) er
 // request is the frame of everything a client sends: what is left of an error
 // once it has been reported, and the end of a doomed transaction.
 func (s *session) request(ctx context.Context, w tds.ResultWriter, f func(x *exec) error) error {
+	s.requested.Store(time.Now().UnixNano())
+	defer s.requested.Store(0)
 	defer s.publish()
 	x := &exec{s: s, ctx: ctx, w: w}
 	err := f(x)

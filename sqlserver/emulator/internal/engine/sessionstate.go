@@ -6,10 +6,16 @@ type sessionState struct {
 	set              settings
 	transactions     int
 	deadlockPriority int
+	// transaction is the id of the open user transaction, 0 for none.
+	transaction uint64
 }
 
 func (s *session) state() sessionState {
-	return sessionState{s.set, s.tranCount(), s.store.DeadlockPriority}
+	st := sessionState{set: s.set, transactions: s.tranCount(), deadlockPriority: s.store.DeadlockPriority}
+	if s.tran != nil {
+		st.transaction = s.tran.id
+	}
+	return st
 }
 
 // publish shows what has changed: at the end of a request, and where a

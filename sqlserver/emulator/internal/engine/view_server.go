@@ -8,7 +8,6 @@ import (
 var _ = registerViews(map[string]*view{
 	"sys.databases":        {databaseCols, databaseRows},
 	"sys.dm_exec_sessions": {sessionCols, sessionRows},
-	"sys.dm_tran_locks":    {lockCols, lockRows},
 	"sys.database_principals": {principalCols, func(*session) [][]sqltype.Value {
 		return [][]sqltype.Value{catalogRow(principalCols, "dbo", 1, "S", "SQL_USER", "dbo")}
 	}},
@@ -52,8 +51,11 @@ func sessionRows(s *session) [][]sqltype.Value {
 	var rows [][]sqltype.Value
 	s.engine.eachSession(func(o *session) {
 		st, status := *o.shown.Load(), "sleeping"
+		if o.requested.Load() != 0 {
+			status = "running"
+		}
 		if o == s {
-			st, status = s.state(), "running"
+			st = s.state()
 		}
 		set := &st.set
 		rows = append(rows, catalogRow(sessionCols, o.spid(), o.opened, o.login.Host, o.login.App, o.login.User, o.login.User, status, true,
@@ -61,34 +63,6 @@ func sessionRows(s *session) [][]sqltype.Value {
 			set.ansiPadding, set.ansiWarnings, set.ansiNullDefault, set.concatNull, set.arithAbort, set.textSize, databaseID, "embedded"))
 	})
 	return rows
-}
-
-var lockCols = []outCol{
-	vName("resource_type"), vInt("resource_database_id"), vName("resource_description"),
-	{name: "resource_associated_entity_id", typ: bigType, nullable: true},
-	vName("request_mode"), vName("request_type"), vName("request_status"), vInt("request_session_id"), vName("request_owner_type"),
-}
-
-func lockRows(s *session) [][]sqltype.Value {
-	tables := make(map[*storage.Table]*tableDef)
-	for _, t := range s.engine.catalog.tables() {
-		tables[t.store] = t
-	}
-	return eachRow(s.engine.db.Locks(), func(l storage.LockInfo) []sqltype.Value {
-		var entity any
-		if t := tables[l.Table]; t != nil {
-			id := int64(t.id)
-			if l.Resource != storage.ObjectLock {
-				id = t.entity(l.Index)
-			}
-			entity = id
-		}
-		owner := "TRANSACTION"
-		if l.SessionScope {
-			owner = "SESSION"
-		}
-		return catalogRow(lockCols, string(l.Resource), databaseID, l.App, entity, l.Mode.String(), "LOCK", string(l.Status), s.engine.spidOf(l.SessionID), owner)
-	})
 }
 
 // spidOf is the session that a storage session belongs to.

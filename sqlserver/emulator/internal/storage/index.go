@@ -73,6 +73,14 @@ func (ix *Index) Table() *Table { return ix.table }
 // It is cheap, as sys.partitions.rows is.
 func (ix *Index) Rows() int64 { return ix.live.Load() }
 
+// Ghosts counts the entries whose row has left them, but which an open
+// transaction or a snapshot may still need.
+func (ix *Index) Ghosts() int64 {
+	ix.table.mu.RLock()
+	defer ix.table.mu.RUnlock()
+	return int64(ix.tree.Len()) - ix.live.Load()
+}
+
 func (ix *Index) heap() bool { return ix.slot == 0 && len(ix.spec.Key) == 0 }
 
 // less orders entries by key, and entries of one key by row.

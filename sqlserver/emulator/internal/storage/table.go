@@ -62,6 +62,9 @@ func (t *Table) Indexes() []*Index {
 // Rows counts the rows, uncommitted ones included. It is cheap.
 func (t *Table) Rows() int64 { return t.base.Rows() }
 
+// Ghosts is that of the clustered index or heap.
+func (t *Table) Ghosts() int64 { return t.base.Ghosts() }
+
 func (t *Table) lockable() *resource { return &t.lock }
 
 func (t *Table) describe(info *LockInfo) { info.Resource, info.Table = ObjectLock, t }
