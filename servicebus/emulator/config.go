@@ -22,6 +22,10 @@ type Config struct {
 	// does for a service that is a network away. Sends overlap: it adds latency
 	// and takes no throughput.
 	RoundTrip time.Duration
+	// LinkIdleTimeout detaches links over which no message has gone for so long,
+	// with amqp:link:detach-forced. The service does it after ten minutes; the
+	// default is never.
+	LinkIdleTimeout time.Duration
 	// TLS, where it is set, makes ConnectionString one for a TLS connection. The
 	// listener still takes plain connections too. azservicebus takes host and
 	// port together for the certificate's name, so its TLSConfig needs a
@@ -144,6 +148,9 @@ func (c Config) validate() error {
 	}
 	if c.RoundTrip < 0 {
 		return invalid("RoundTrip", "%s is negative", c.RoundTrip)
+	}
+	if c.LinkIdleTimeout < 0 {
+		return invalid("LinkIdleTimeout", "%s is negative", c.LinkIdleTimeout)
 	}
 	policies := map[string]bool{}
 	for _, p := range c.Policies {

@@ -29,6 +29,7 @@ const (
 	condUnattached       amqp.Symbol = "amqp:session:unattached-handle"
 	condHandleInUse      amqp.Symbol = "amqp:session:handle-in-use"
 	condMessageSize      amqp.Symbol = "amqp:link:message-size-exceeded"
+	condTransferLimit    amqp.Symbol = "amqp:link:transfer-limit-exceeded"
 	condInvalidField     amqp.Symbol = "amqp:invalid-field"
 	condUnauthorized     amqp.Symbol = "amqp:unauthorized-access"
 	condConnectionForced amqp.Symbol = "amqp:connection:forced"

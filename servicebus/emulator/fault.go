@@ -48,6 +48,10 @@ const (
 	// AdminStatus answers an admin operation on the entity with Status; each
 	// request counts as one.
 	AdminStatus
+	// SlowCredit gives a sender's link one credit at a time, each after Duration,
+	// where it otherwise has a thousand; each credit counts as one. A link that is
+	// attached already first uses up what it has.
+	SlowCredit
 )
 
 // Forever as Times has a fault fire until it is removed.
@@ -68,7 +72,7 @@ type Fault struct {
 	// amqp:internal-error.
 	Condition   string
 	Description string
-	// Duration is for Delay and ServerBusy.
+	// Duration is for Delay, SlowCredit and ServerBusy.
 	Duration time.Duration
 	// Status is for PutToken and AdminStatus, such as 401.
 	Status int
@@ -108,7 +112,7 @@ func (i *Injection) Remove() {
 // Inject adds a fault. It panics where the fault cannot be or the entity is
 // not there: a test that scripts what never happens proves nothing.
 func (s *Server) Inject(f Fault) *Injection {
-	if f.Kind < Reject || f.Kind > AdminStatus {
+	if f.Kind < Reject || f.Kind > SlowCredit {
 		panic(fmt.Sprintf("emulator: fault kind %d is unknown", f.Kind))
 	}
 	if f.Match != nil && f.Kind > ServerBusy {
@@ -117,8 +121,8 @@ func (s *Server) Inject(f Fault) *Injection {
 	if (f.Kind == PutToken || f.Kind == AdminStatus) && (f.Status < 100 || f.Status > 599) {
 		panic(fmt.Sprintf("emulator: a fault of kind %d with status %d", f.Kind, f.Status))
 	}
-	if f.Kind == Delay && f.Duration <= 0 {
-		panic("emulator: Delay without a Duration")
+	if (f.Kind == Delay || f.Kind == SlowCredit) && f.Duration <= 0 {
+		panic("emulator: Delay and SlowCredit need a Duration")
 	}
 	i := &Injection{faults: &s.faults, fault: f}
 	if f.Entity != "" {
@@ -238,6 +242,26 @@ func (i *Injection) matches(messages []*broker.Message) bool {
 	return slices.ContainsFunc(messages, func(m *broker.Message) bool {
 		return i.fault.Match(newMessage(m.Preview()))
 	})
+}
+
+// slowCredit says whether a link's credit is slow. For one that has none left
+// it counts the next and says when it comes.
+func (f *faults) slowCredit(path string, exhausted bool) (wait time.Duration, slow bool) {
+	f.mu.Lock()
+	candidates := slices.Clone(f.active)
+	f.mu.Unlock()
+	for _, i := range candidates {
+		if i.fault.Kind != SlowCredit || !i.concerns(path) {
+			continue
+		}
+		if !exhausted {
+			return 0, true // not topped up before it is
+		}
+		if i.count() {
+			return i.fault.Duration, true
+		}
+	}
+	return 0, false
 }
 
 // count takes one event into account and says whether the fault fires.

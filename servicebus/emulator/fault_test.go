@@ -2,6 +2,8 @@ package emulator_test
 
 import (
 	"errors"
+	"fmt"
+	"strings"
 	"testing"
 	"time"
 
@@ -158,6 +160,29 @@ func TestDelayAndRoundTripDoNotTakeTurns(t *testing.T) {
 	}
 }
 
+func TestSlowCreditHoldsSendersBack(t *testing.T) {
+	server := start(t, queues("q"))
+	const slow, sends = 20 * time.Millisecond, 5
+	fault := server.Inject(emulator.Fault{Kind: emulator.SlowCredit, Entity: "q", Duration: slow, Times: emulator.Forever})
+	s := sender(t, connect(t, server), "q")
+	began := time.Now()
+	errs := make(chan error, sends)
+	for range sends {
+		go func() { errs <- s.SendMessage(within(t), message("a", "x"), nil) }()
+	}
+	for range sends {
+		if err := <-errs; err != nil {
+			t.Fatal(err)
+		}
+	}
+	if took := time.Since(began); took < sends*slow || fault.Fired() < sends {
+		t.Errorf("%d sends took %s and %d credits, want at least %s and one each", sends, took, fault.Fired(), sends*slow)
+	}
+	if c := server.Counts("q"); c.Active != sends {
+		t.Errorf("%d messages stored, want %d", c.Active, sends)
+	}
+}
+
 func TestRefusedAttach(t *testing.T) {
 	server := start(t, queues("q"))
 	client := connect(t, server)
@@ -179,6 +204,27 @@ func TestPutTokenStatus(t *testing.T) {
 		err := sender(t, client, "q").SendMessage(within(t), message("a", "x"), nil)
 		if !errors.As(err, &e) || e.Code != code {
 			t.Errorf("status %d: %v, want code %s", status, err, code)
+		}
+	}
+}
+
+func TestPutTokenStatusThatPasses(t *testing.T) {
+	for _, status := range []int{408, 503} {
+		server := start(t, queues("q"))
+		fault := server.Inject(emulator.Fault{Kind: emulator.PutToken, Entity: "q", Status: status})
+		// The client has no code for these.
+		err := sender(t, connect(t, server), "q").SendMessage(within(t), message("a", "x"), nil)
+		if want := fmt.Sprintf("status code %d", status); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("status %d: %v", status, err)
+		}
+		fault.Remove()
+		fault = server.Inject(emulator.Fault{Kind: emulator.PutToken, Entity: "q", Status: status})
+		patient := connectWith(t, server, &azservicebus.ClientOptions{
+			RetryOptions: azservicebus.RetryOptions{MaxRetries: 3, RetryDelay: time.Millisecond},
+		})
+		send(t, sender(t, patient, "q"), message("a", "x"))
+		if fault.Fired() != 1 {
+			t.Errorf("status %d fired %d times", status, fault.Fired())
 		}
 	}
 }
@@ -224,6 +270,8 @@ func TestInjectRefusesWhatCannotHappen(t *testing.T) {
 		"no status":        {Kind: emulator.PutToken},
 		"match on attach":  {Kind: emulator.RefuseAttach, Match: func(emulator.Message) bool { return true }},
 		"delay of nothing": {Kind: emulator.Delay},
+		"slow as nothing":  {Kind: emulator.SlowCredit},
+		"no admin status":  {Kind: emulator.AdminStatus},
 	} {
 		func() {
 			defer func() {

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/Azure/azure-sdk-for-go/sdk/azcore/to"
 	"github.com/Azure/azure-sdk-for-go/sdk/messaging/azservicebus"
@@ -95,6 +96,17 @@ func TestOversizedDeliveryDetachesTheLink(t *testing.T) {
 		link.transfer(t, 0, make([]byte, 60<<10), true)
 	}
 	wantCondition(t, raw.detached(t), "amqp:link:message-size-exceeded")
+}
+
+func TestTransferWithoutCreditDetachesTheLink(t *testing.T) {
+	server := start(t, queues("q"))
+	server.Inject(emulator.Fault{Kind: emulator.SlowCredit, Duration: time.Hour})
+	raw := dial(t, server)
+	raw.sender(t, raw.session(t), "q").transfer(t, 0, []byte("\x00\x53\x75\xa0\x01x"), false)
+	wantCondition(t, raw.detached(t), "amqp:link:transfer-limit-exceeded")
+	if c := server.Counts("q"); c.Active != 0 {
+		t.Errorf("%d messages stored", c.Active)
+	}
 }
 
 func TestBatchOfMoreThan4500IsRefused(t *testing.T) {

@@ -20,6 +20,7 @@ type linkBase struct {
 	// closed is set once the link is detached by either side; a detach of ours
 	// leaves it among the session's links until the client has answered.
 	closed bool
+	idle   *idleWatch // nil for none
 }
 
 func (b *linkBase) base() *linkBase { return b }
@@ -29,6 +30,7 @@ func (b *linkBase) close(l link) {
 		return
 	}
 	b.closed = true
+	b.idle.stop()
 	b.session.conn.server.stats.links.Add(-1)
 	l.stop()
 }
@@ -66,6 +68,7 @@ func (s *session) attach(a *amqp.Attach) {
 	}
 	if err == nil {
 		s.links[a.Handle] = l
+		l.base().watchIdle(l)
 		return
 	}
 	s.refuse(a, asError(err))

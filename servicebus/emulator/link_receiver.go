@@ -13,6 +13,7 @@ type receiver struct {
 	maxMessage    int64
 	credit        uint32
 	deliveryCount uint32
+	granting      bool // credit comes later, by a fault
 
 	partial   []byte // of the delivery under way
 	underWay  bool
@@ -40,11 +41,36 @@ func (r *receiver) flow(f *amqp.Flow) {
 
 // grant tops the credit up once half of it is used.
 func (r *receiver) grant() {
-	if r.credit > linkCredit/2 {
+	if r.credit > linkCredit/2 || r.granting {
 		return
+	}
+	if _, sends := r.node.(entityNode); sends {
+		if wait, slow := r.session.conn.server.faults.slowCredit(r.path, r.credit == 0); slow {
+			r.grantOne(wait)
+			return
+		}
 	}
 	r.credit = linkCredit
 	r.tellCredit()
+}
+
+// grantOne gives a link without credit one, after a while.
+func (r *receiver) grantOne(wait time.Duration) {
+	if r.credit > 0 {
+		return
+	}
+	r.granting = true
+	time.AfterFunc(wait, func() {
+		c := r.session.conn
+		c.mu.Lock()
+		defer c.mu.Unlock()
+		r.granting = false
+		if r.closed || r.session.ended {
+			return
+		}
+		r.credit = 1
+		r.tellCredit()
+	})
 }
 
 func (r *receiver) tellCredit() {
@@ -60,7 +86,12 @@ func (r *receiver) assemble(t *amqp.Transfer, payload []byte) (m incoming, compl
 	if r.closed {
 		return m, false // on its way before the client saw the detach
 	}
+	r.touch()
 	if !r.underWay {
+		if r.credit == 0 {
+			r.detachWith(r, amqp.Errorf(condTransferLimit, "a transfer without credit"))
+			return m, false
+		}
 		if t.DeliveryID == nil {
 			r.detachWith(r, amqp.Errorf(condInvalidField, "the first transfer of a delivery has no delivery-id"))
 			return m, false

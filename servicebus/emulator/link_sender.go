@@ -148,6 +148,7 @@ func (l *sender) transfer(m outgoing) {
 		Handle: l.handle, DeliveryID: &id, DeliveryTag: tag[:], MessageFormat: &format, Settled: !locked,
 	}
 	c.server.stats.messagesOut.Add(1)
+	l.touch()
 	for rest := m.message; ; {
 		c.out.append(func(b []byte) []byte {
 			b, rest = amqp.AppendTransfer(b, s.channel, t, rest, c.peerFrame)

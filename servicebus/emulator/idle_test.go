@@ -1,0 +1,57 @@
+package emulator_test
+
+import (
+	"testing"
+	"time"
+
+	"github.com/Azure/azure-sdk-for-go/sdk/messaging/azservicebus"
+)
+
+func TestIdleLinksAreDetached(t *testing.T) {
+	cfg := queues("q")
+	cfg.LinkIdleTimeout = 50 * time.Millisecond
+	server := start(t, cfg)
+	client := connectWith(t, server, &azservicebus.ClientOptions{
+		RetryOptions: azservicebus.RetryOptions{MaxRetries: 3, RetryDelay: time.Millisecond},
+	})
+	s := sender(t, client, "q")
+	send(t, s, message("a", "x"))
+	attached := server.Stats()
+	// The client itself ends those to $cbs.
+	gone, cancel := contextUntil(t, func() bool { return server.Stats().Links == 0 })
+	defer cancel()
+	<-gone.Done()
+	send(t, s, message("b", "x"))
+	if st := server.Stats(); st.LinksAttached <= attached.LinksAttached || st.ConnectionsAccepted != 1 {
+		t.Errorf("%d links were attached and %d before, on %d connections; want a new link on the old connection",
+			st.LinksAttached, attached.LinksAttached, st.ConnectionsAccepted)
+	}
+	if c := server.Counts("q"); c.Active != 2 {
+		t.Errorf("%d messages stored, want 2", c.Active)
+	}
+}
+
+func TestIdleDetachIsWhatTheClientIsTold(t *testing.T) {
+	cfg := queues("q")
+	cfg.LinkIdleTimeout = 20 * time.Millisecond
+	server := start(t, cfg)
+	raw := dial(t, server)
+	raw.sender(t, raw.session(t), "q")
+	wantCondition(t, raw.detached(t), "amqp:link:detach-forced")
+}
+
+func TestBusyLinkIsNotIdle(t *testing.T) {
+	cfg := queues("q")
+	cfg.LinkIdleTimeout = time.Second
+	server := start(t, cfg)
+	s := sender(t, connect(t, server), "q")
+	send(t, s, message("a", "x"))
+	attached := server.Stats().LinksAttached
+	// An impatient client does not attach again.
+	for end := time.Now().Add(cfg.LinkIdleTimeout * 3 / 2); time.Now().Before(end); {
+		send(t, s, message("a", "x"))
+	}
+	if got := server.Stats().LinksAttached; got != attached {
+		t.Errorf("%d links, %d before", got, attached)
+	}
+}
