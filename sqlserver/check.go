@@ -93,13 +93,24 @@ SELECT CONVERT(NVARCHAR(128), DATABASEPROPERTYEX(@database, 'Updateability')) AS
 // Below it the server says 208, as of a table.
 const openJSONLevel = 130
 
+// An engine that is not SQL Server may report a low level and know OPENJSON all
+// the same, so the level explains a failure and does not make one.
+const openJSONSQL = `-- outbox:OpenJSON
+DECLARE @json NVARCHAR(10) = N'[1]';
+SELECT COUNT(*) FROM OPENJSON(@json) AS j;`
+
+func takesOpenJSON(ctx context.Context, conn *sql.Conn) bool {
+	var n int
+	return conn.QueryRowContext(ctx, openJSONSQL).Scan(&n) == nil
+}
+
 func (s *Store) checkDatabase(ctx context.Context, conn *sql.Conn) error {
 	var updateability sql.NullString
 	var level sql.NullInt64
 	if err := conn.QueryRowContext(ctx, databaseStateSQL).Scan(&updateability, &level); err != nil {
 		return fmt.Errorf("ask for the state of the database: %w", err)
 	}
-	if level.Valid && level.Int64 < openJSONLevel {
+	if level.Valid && level.Int64 < openJSONLevel && !takesOpenJSON(ctx, conn) {
 		return fmt.Errorf("the database has compatibility level %d and OPENJSON needs %d: ALTER DATABASE CURRENT SET COMPATIBILITY_LEVEL = %d or higher: %w",
 			level.Int64, openJSONLevel, openJSONLevel, worker.ErrPermanent)
 	}

@@ -102,6 +102,7 @@ var kinds = map[string]string{
 	"findClaimSQL":          "Select",
 	"settleSentSQL":         "Declare Delete Set Select",
 	"settleSQL":             "Declare Declare Declare Select If(Begin(Delete Set Update Set Update Set)) Select",
+	"openJSONSQL":           "Declare Select",
 	"openReceiptsSQL":       "Select",
 	"overdueClaimsSQL":      "Declare Select",
 	"reapClaimSQL":          "SetCommand Declare Declare Declare Select If(Begin(Delete Set Select Update Set Update Set)) Select",

@@ -10,6 +10,11 @@ import (
 
 // openJSON compiles OPENJSON(text [, path]) with or without WITH.
 func (c *compiler) openJSON(ref *ast.OpenJsonTableReference, sc *scope) (*joinTree, error) {
+	// It begins with compatibility level 130 (sql-docs, openjson-transact-sql.md);
+	// below, it is a table that is not there.
+	if c.engine.database.compatibility.Load() < 130 {
+		return nil, raiseBatch(208, 16, 1, "Invalid object name 'OPENJSON'.")
+	}
 	parent := c.lateral(sc)
 	outer := c.touched
 	c.touched = 0
