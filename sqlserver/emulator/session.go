@@ -137,6 +137,7 @@ func (discard) ReturnStatus(int32) error             { return nil }
 func (discard) ReturnValue(tds.Param) error          { return nil }
 func (discard) Error(*tds.Error) error               { return nil }
 func (discard) Info(*tds.Error) error                { return nil }
+func (discard) Flush() error                         { return nil }
 func (discard) TransactionBegan(uint64) error        { return nil }
 func (discard) TransactionCommitted(uint64) error    { return nil }
 func (discard) TransactionRolledBack(uint64) error   { return nil }

@@ -71,6 +71,7 @@ func (r *recorder) Info(e *tds.Error) error {
 	return nil
 }
 
+func (r *recorder) Flush() error                          { r.add("flushed"); return nil }
 func (r *recorder) TransactionBegan(uint64) error         { r.add("began"); return nil }
 func (r *recorder) TransactionCommitted(uint64) error     { r.add("committed"); return nil }
 func (r *recorder) TransactionRolledBack(uint64) error    { r.add("rolled back"); return nil }

@@ -81,7 +81,13 @@ func (x *exec) intOf(u *unit[*scalar]) (int64, error) {
 	return v.N, err
 }
 
+// raiseError has NOWAIT send messages at once, as sql-docs, "RAISERROR", says;
+// errors go out with what follows them. LOG has no log to write to.
 func (b *builder) raiseError(st *ast.RaiseErrorStatement, line int32) (node, error) {
+	if strings.Contains(st.RaiseErrorOptions, "SetError") {
+		return nil, notModelled("RAISERROR WITH SETERROR")
+	}
+	noWait := strings.Contains(st.RaiseErrorOptions, "NoWait")
 	first, class, state := b.expression(st.FirstParameter, line), b.expression(st.SecondParameter, line), b.expression(st.ThirdParameter, line)
 	var args []*unit[*scalar]
 	for _, p := range st.OptionalParameters {
@@ -114,7 +120,11 @@ func (b *builder) raiseError(st *ast.RaiseErrorStatement, line int32) (node, err
 		}
 		text = formatMessage(m.S, values)
 		if sev <= 10 {
-			return x.w.Info(&tds.Error{Number: number, Class: uint8(max(sev, 0)), State: uint8(code), Message: text, Server: x.s.engine.config.Server, Line: line})
+			err := x.w.Info(&tds.Error{Number: number, Class: uint8(max(sev, 0)), State: uint8(code), Message: text, Server: x.s.engine.config.Server, Line: line})
+			if err == nil && noWait {
+				err = x.w.Flush()
+			}
+			return err
 		}
 		e := raise(number, uint8(min(sev, 25)), uint8(max(code, 0)), "%s", text)
 		e.effect, e.Line = sparesTransaction, line

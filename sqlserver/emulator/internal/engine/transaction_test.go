@@ -44,6 +44,8 @@ func TestTryCatch(t *testing.T) {
 		{`BEGIN TRY INSERT t VALUES (1, 1); SELECT 'no' END TRY BEGIN CATCH SELECT ERROR_NUMBER(), XACT_STATE(), ERROR_SEVERITY() END CATCH`, "2627|0|14"},
 		{`BEGIN TRY THROW 50001, 'mine', 3 END TRY BEGIN CATCH SELECT ERROR_NUMBER(), ERROR_MESSAGE(), ERROR_STATE(); THROW; END CATCH SELECT 'not reached'`, "50001|mine|3\nerror 50001"},
 		{`BEGIN TRY RAISERROR('a %s %d', 16, 1, 'b', 7) END TRY BEGIN CATCH SELECT ERROR_MESSAGE() END CATCH`, "a b 7"},
+		{`RAISERROR('now', 0, 1) WITH NOWAIT, LOG; SELECT 'reached'`, "info now\nflushed\nreached"},
+		{`RAISERROR('x', 0, 1) WITH SETERROR`, "error 50999"},
 		{`RAISERROR('only said', 10, 1); RAISERROR('loud', 16, 1); SELECT 'reached'`, "info only said\nerror 50000\nreached"},
 		{`THROW 50000, 'x', 1; SELECT 'not reached'`, "error 50000"},
 		{`THROW 49999, 'x', 1`, "error 35100"},

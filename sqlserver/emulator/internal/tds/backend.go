@@ -104,6 +104,9 @@ type ResultWriter interface {
 	// Error and Info are messages; an Error marks the following Done as failed.
 	Error(e *Error) error
 	Info(e *Error) error
+	// Flush sends what was written so far, which else waits until a good deal
+	// has come together or the request ends.
+	Flush() error
 	// TransactionBegan, …: the ENVCHANGE tokens 8, 9 and 10.
 	TransactionBegan(id uint64) error
 	TransactionCommitted(id uint64) error

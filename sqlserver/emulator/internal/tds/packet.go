@@ -117,6 +117,20 @@ func (p *packetWriter) spill() error {
 	return p.write()
 }
 
+// flush writes what there is, in a packet that is not full where need be. The
+// message goes on.
+func (p *packetWriter) flush() error {
+	body := p.size - headerSize
+	p.framed = p.framed[:0]
+	for rest := p.tokens; len(rest) > 0; {
+		n := min(len(rest), body)
+		p.frame(rest[:n], 0)
+		rest = rest[n:]
+	}
+	p.tokens = p.tokens[:0]
+	return p.write()
+}
+
 // finish writes everything that is left and ends the message.
 func (p *packetWriter) finish() error {
 	body := p.size - headerSize

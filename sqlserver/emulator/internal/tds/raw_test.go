@@ -232,6 +232,39 @@ func TestBulkLoadWithoutDone(t *testing.T) {
 	})
 }
 
+// TestFlushReachesTheClientInTheMiddleOfARequest has the request end only when
+// the client has seen its message.
+func TestFlushReachesTheClientInTheMiddleOfARequest(t *testing.T) {
+	seen := make(chan struct{})
+	backend := &fakeBackend{handlers: map[string]handler{
+		"tell": func(ctx context.Context, _ call, w ResultWriter) error {
+			if err := errors.Join(w.Info(&Error{Message: "begun"}), w.Flush()); err != nil {
+				return err
+			}
+			select {
+			case <-seen:
+			case <-ctx.Done():
+				return ctx.Err()
+			}
+			return w.Done(7, true)
+		},
+	}}
+	addr, _ := start(t, Config{Backend: backend})
+	c, _ := login(t, addr, nil)
+	c.send(packetBatch, statusEndOfMessage, batchBytes("tell"))
+	p, _, err := readPacket(c.conn, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if p.status&statusEndOfMessage != 0 || !bytes.Contains(p.payload, appendUTF16(nil, "begun")) {
+		t.Errorf("first came status %x, % x", p.status, p.payload)
+	}
+	close(seen)
+	if rest, want := c.receive(), appendDone(nil, done{token: tokenDone, status: doneCount, count: 7}); !bytes.Equal(rest, want) {
+		t.Errorf("then came % x, want % x", rest, want)
+	}
+}
+
 // bulkWatcher tells when the first row of a bulk load has arrived.
 type bulkWatcher struct {
 	*fakeBackend

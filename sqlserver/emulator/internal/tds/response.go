@@ -194,6 +194,14 @@ func (r *response) Info(e *Error) error {
 	return nil
 }
 
+// Flush sends what was written so far. A DONE that is held back stays so.
+func (r *response) Flush() error {
+	if r.err != nil {
+		return r.err
+	}
+	return r.keep(r.out.flush())
+}
+
 // The environment changes are sent even after an attention: the client has to
 // know whether its transaction lives.
 
