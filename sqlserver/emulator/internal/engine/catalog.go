@@ -120,8 +120,11 @@ type indexDef struct {
 	fillFactor int
 	sequential bool // OPTIMIZE_FOR_SEQUENTIAL_KEY
 	padIndex   bool
-	ignoreDup  bool
-	store      *storage.Index
+	// noPageLocks is ALLOW_PAGE_LOCKS = OFF, kept for sys.indexes: there are no
+	// page locks either way.
+	noPageLocks bool
+	ignoreDup   bool
+	store       *storage.Index
 }
 
 type indexColumn struct {

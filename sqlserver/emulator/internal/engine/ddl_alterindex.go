@@ -36,6 +36,9 @@ func (x *exec) alterIndex(sc *statementScope, st *ast.AlterIndexStatement) error
 func (x *exec) alterOneIndex(sc *statementScope, next *tableDef, ix *indexDef, st *ast.AlterIndexStatement) error {
 	switch st.AlterIndexType {
 	case "Rebuild":
+		if wrong := x.s.set.wrongForFilteredIndex(); ix.filter != nil && wrong != "" {
+			return raise(1934, 16, 1, "ALTER INDEX failed because the following SET options have incorrect settings: '%s'. Verify that SET options are correct for use with indexed views and/or indexes on computed columns and/or filtered indexes and/or query notifications and/or XML data type methods and/or spatial index operations.", wrong)
+		}
 		if err := ix.setOptions(st.IndexOptions); err != nil {
 			return err
 		}
@@ -45,6 +48,9 @@ func (x *exec) alterOneIndex(sc *statementScope, next *tableDef, ix *indexDef, s
 		ix.disabled = false
 		return x.s.engine.attachIndex(x, sc, next, ix)
 	case "Set":
+		if err := onlySettable(st.IndexOptions); err != nil {
+			return err
+		}
 		return ix.setOptions(st.IndexOptions)
 	case "Reorganize":
 		return nil
@@ -62,4 +68,27 @@ func (x *exec) alterOneIndex(sc *statementScope, next *tableDef, ix *indexDef, s
 		return nil
 	}
 	return notModelled("ALTER INDEX %s", st.AlterIndexType)
+}
+
+// settable are the options of ALTER INDEX … SET (sql-docs, "ALTER INDEX"); the
+// others need a REBUILD.
+var settable = map[string]bool{
+	"AllowRowLocks": true, "AllowPageLocks": true, "OptimizeForSequentialKey": true, "IgnoreDupKey": true, "StatisticsNoRecompute": true,
+}
+
+func onlySettable(list []ast.IndexOption) error {
+	for _, o := range list {
+		name := syntaxName(o)
+		switch o := o.(type) {
+		case *ast.IndexStateOption:
+			if settable[o.OptionKind] {
+				continue
+			}
+			name = o.OptionKind
+		case *ast.IndexExpressionOption:
+			name = o.OptionKind
+		}
+		return raise(155, 15, 1, "'%s' is not a recognized ALTER INDEX SET option.", strings.ToUpper(name))
+	}
+	return nil
 }

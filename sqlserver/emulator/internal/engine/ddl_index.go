@@ -150,11 +150,13 @@ func (ix *indexDef) setOptions(list []ast.IndexOption) error {
 				ix.sequential = on
 			case "PadIndex":
 				ix.padIndex = on
+			case "AllowPageLocks":
+				ix.noPageLocks = !on
 			case "IgnoreDupKey":
 				if on {
 					return notModelled("IGNORE_DUP_KEY")
 				}
-			case "SortInTempDB", "StatisticsNoRecompute", "StatisticsIncremental", "DropExisting", "AllowRowLocks", "AllowPageLocks", "Resumable", "XmlCompression":
+			case "SortInTempDB", "StatisticsNoRecompute", "StatisticsIncremental", "DropExisting", "AllowRowLocks", "Resumable", "XmlCompression":
 				if o.OptionKind == "DropExisting" && on {
 					return notModelled("DROP_EXISTING = ON")
 				}

@@ -47,6 +47,18 @@ func (u *usages) find(k usageKey) *indexUsage {
 	return u.byKey[k]
 }
 
+// empty sets the counters back. Plans keep theirs, so they are not replaced.
+func (u *usages) empty() {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	for _, use := range u.byKey {
+		for _, c := range []*useCount{&use.seeks, &use.scans, &use.lookups, &use.updates} {
+			c.n.Store(0)
+			c.last.Store(0)
+		}
+	}
+}
+
 // of is nil for a #table: it is in another database.
 func (u *usages) of(t *tableDef, ix *indexDef) *indexUsage {
 	if t.temp {

@@ -61,6 +61,13 @@ func (c *planCache) put(k planKey, m *module) *module {
 	return m
 }
 
+func (c *planCache) empty() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	clear(c.modules)
+	c.bytes = 0
+}
+
 // list is what is cached, oldest first.
 func (c *planCache) list() []*module {
 	c.mu.RLock()

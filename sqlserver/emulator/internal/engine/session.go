@@ -20,7 +20,8 @@ type session struct {
 	login  tds.Login
 	opened time.Time
 	// id is the storage session's at login: @@SPID outlives a reset.
-	id int64
+	id     int64
+	closed chan struct{}
 	// shown is what other sessions see of this one.
 	shown atomic.Pointer[sessionState]
 
@@ -51,7 +52,7 @@ func newSession(e *Engine, l tds.Login) *session {
 	store := e.db.NewSession()
 	s := &session{
 		engine: e, store: store, id: store.ID(), login: l, opened: time.Now().UTC(),
-		set: newSettings(l.ODBC), temp: newTempTables(),
+		set: newSettings(l.ODBC), temp: newTempTables(), closed: make(chan struct{}),
 	}
 	s.publish()
 	return s
@@ -196,4 +197,5 @@ func (s *session) Close() {
 	}
 	s.store.Close()
 	s.engine.forget(s)
+	close(s.closed)
 }

@@ -2,6 +2,7 @@ package engine
 
 import (
 	"errors"
+	"maps"
 
 	"azsqloutbox/sqlserver/emulator/internal/storage"
 )
@@ -18,12 +19,15 @@ type transaction struct {
 	// isolation is the level it began with.
 	isolation storage.Isolation
 	saved     map[string]savepoint
+	saves     int
 	undo      undoLog
 }
 
 type savepoint struct {
 	mark storage.Mark
 	undo int
+	// order counts a transaction's savepoints from 1.
+	order int
 }
 
 // undoLog puts the catalog back when a transaction with DDL rolls back.
@@ -117,7 +121,8 @@ func (s *session) save(name string) error {
 	if t.saved == nil {
 		t.saved = make(map[string]savepoint)
 	}
-	t.saved[name] = savepoint{t.tx.Savepoint(), len(t.undo)}
+	t.saves++
+	t.saved[name] = savepoint{t.tx.Savepoint(), len(t.undo), t.saves}
 	return nil
 }
 
@@ -136,6 +141,7 @@ func (s *session) rollbackTo(name string) error {
 	}
 	t.tx.RollbackTo(p.mark)
 	t.undo.rollbackTo(p.undo)
+	maps.DeleteFunc(t.saved, func(_ string, later savepoint) bool { return later.order > p.order })
 	return nil
 }
 

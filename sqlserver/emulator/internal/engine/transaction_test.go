@@ -3,6 +3,8 @@ package engine
 import (
 	"context"
 	"testing"
+
+	"azsqloutbox/sqlserver/emulator/internal/storage"
 )
 
 const smallTable = `CREATE TABLE t (id INT NOT NULL PRIMARY KEY, v INT NOT NULL)`
@@ -194,25 +196,27 @@ func TestLocksBetweenSessions(t *testing.T) {
 	expect(run(t, b, `SELECT status FROM e WHERE id = 1`), "1")
 }
 
-// An attention rolls back when XACT_ABORT is on, and only then.
+// An attention in the middle of a lock wait ends the wait and the batch; it
+// rolls back when XACT_ABORT is on, and only then.
 func TestAttention(t *testing.T) {
-	for _, c := range []struct{ option, want string }{{"ON", "0"}, {"OFF", "1"}} {
+	for _, c := range []struct{ option, want string }{{"ON", "0|1"}, {"OFF", "1|2"}} {
 		e := newEngine(t)
 		a, b := open(t, e), open(t, e)
 		must(t, a, smallTable+`; INSERT t VALUES (1, 1)`)
 		must(t, a, `BEGIN TRAN; UPDATE t SET v = 2`)
 		must(t, b, `SET XACT_ABORT `+c.option+`; BEGIN TRAN; INSERT t VALUES (2, 2)`)
 		ctx, cancel := context.WithCancel(context.Background())
-		done := make(chan *recorder)
-		go func() {
-			r := &recorder{}
-			_ = b.Batch(ctx, `UPDATE t SET v = 3 WHERE id = 1`, r)
-			done <- r
-		}()
+		done := startWithin(ctx, b, `UPDATE t SET v = 3 WHERE id = 1; INSERT t VALUES (9, 9)`)
+		untilWaiting(t, e)
 		cancel()
 		<-done
-		if got := run(t, b, `SELECT @@TRANCOUNT`).text(); got != c.want {
-			t.Errorf("XACT_ABORT %s: @@TRANCOUNT is %s after an attention", c.option, got)
+		for _, l := range e.db.Locks() {
+			if l.Status != storage.Granted {
+				t.Errorf("XACT_ABORT %s: the wait outlived the attention", c.option)
+			}
+		}
+		if got := run(t, b, `SELECT @@TRANCOUNT, COUNT(*) FROM t`).text(); got != c.want {
+			t.Errorf("XACT_ABORT %s: @@TRANCOUNT and rows are %s after an attention, want %s", c.option, got, c.want)
 		}
 	}
 }

@@ -175,7 +175,7 @@ func indexRows(s *session) [][]sqltype.Value {
 				filter = ix.filterText
 			}
 			rows = append(rows, catalogRow(indexCols, t.id, ix.name, ix.id, kind, desc, ix.unique, 1, ix.ignoreDup,
-				ix.constraint == "PK", ix.constraint == "UQ", ix.fillFactor, ix.padIndex, ix.disabled, false, true, true, ix.filter != nil, filter, ix.sequential))
+				ix.constraint == "PK", ix.constraint == "UQ", ix.fillFactor, ix.padIndex, ix.disabled, false, true, !ix.noPageLocks, ix.filter != nil, filter, ix.sequential))
 		}
 	}
 	return rows

@@ -22,7 +22,14 @@ func (m waitMeters) add(mode LockMode, d time.Duration) {
 	m[mode] = w
 }
 
-// LockWaits are the waits for locks since New that have ended, by the mode that
+// ResetLockWaits forgets the waits so far.
+func (db *DB) ResetLockWaits() {
+	db.locks.mu.Lock()
+	defer db.locks.mu.Unlock()
+	clear(db.locks.waits)
+}
+
+// LockWaits are the waits for locks since New or ResetLockWaits that have ended, by the mode that
 // was asked for, what the session already held on the resource included.
 func (db *DB) LockWaits() map[LockMode]Wait {
 	db.locks.mu.Lock()
