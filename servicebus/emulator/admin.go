@@ -45,7 +45,7 @@ func (s *Server) administer(q *http.Request) (answer any, status int, detail str
 	if status := s.faults.onAdmin(strings.ToLower(target)); status != 0 {
 		return nil, status, "scripted: " + http.StatusText(status)
 	}
-	if err := s.mayManage(q.Header.Get("Authorization")); err != nil {
+	if err := s.mayManage(q.Header.Get("Authorization"), strings.ToLower(target)); err != nil {
 		return nil, http.StatusUnauthorized, err.Error()
 	}
 	if q.Method != http.MethodGet {
@@ -63,15 +63,15 @@ func (s *Server) administer(q *http.Request) (answer any, status int, detail str
 }
 
 // mayManage is why the token in an Authorization header does not allow to look
-// at entities, nil if it does.
-func (s *Server) mayManage(token string) error {
+// at a target, nil if it does.
+func (s *Server) mayManage(token, target string) error {
 	rights := Rights(0)
 	switch {
 	case token == "":
 		return errors.New("MissingToken: the request has no Authorization header")
 	case strings.HasPrefix(token, "SharedAccessSignature "):
 		var err error
-		if rights, _, err = s.policies.checkSAS(token); err != nil {
+		if rights, _, err = s.policies.checkSAS(token, target); err != nil {
 			return err
 		}
 	default: // a JWT, accepted as syntax only

@@ -9,9 +9,11 @@ import (
 
 // cbsNode takes tokens (claims-based security).
 // https://docs.oasis-open.org/amqp/amqp-cbs/v1.0/amqp-cbs-v1.0.html
-//
-// A token opens the whole connection: that it names one entity is not modelled.
 type cbsNode struct{}
+
+// maxTokens bounds what a connection remembers; the service's bound, if it has
+// one, is not known.
+const maxTokens = 10_000
 
 // Types of tokens.
 const (
@@ -35,19 +37,23 @@ func (c *conn) putToken(q *request) (code int, text string) {
 		return code, "scripted: " + http.StatusText(code)
 	}
 	token, _ := q.body.(string)
+	scope := path(q.text("name"))
+	if c.auth[scope] == nil && len(c.auth) >= maxTokens {
+		return http.StatusServiceUnavailable, "emulator: too many tokens on one connection"
+	}
 	switch kind := q.text("type"); kind {
 	case tokenSAS:
-		rights, expires, err := c.server.policies.checkSAS(token)
+		rights, expires, err := c.server.policies.checkSAS(token, scope)
 		if err != nil {
 			return http.StatusUnauthorized, string(broker.CondNotAllowed) + ": " + err.Error()
 		}
-		c.authorize(rights, expires)
+		c.authorize(scope, rights, expires)
 	case tokenJWT:
 		// Accepted as syntax only: there is no authority here to ask.
 		if token == "" {
 			return http.StatusUnauthorized, "an empty token"
 		}
-		c.authorize(c.server.cfg.EntraRights, time.Time{})
+		c.authorize(scope, c.server.cfg.EntraRights, time.Time{})
 	default:
 		return http.StatusBadRequest, "token type " + kind + " is not known"
 	}

@@ -57,8 +57,8 @@ type conn struct {
 func newConn(s *Server, n net.Conn) *conn {
 	return &conn{
 		server: s, net: n, in: amqp.NewFrameReader(n, maxFrameSize), out: newOutbound(n),
-		log:       s.cfg.Logger.With(zap.Stringer("client", n.RemoteAddr())),
-		peerFrame: amqp.MinMaxFrameSize, sessions: map[uint16]*session{},
+		log:  s.cfg.Logger.With(zap.Stringer("client", n.RemoteAddr())),
+		auth: authorization{}, peerFrame: amqp.MinMaxFrameSize, sessions: map[uint16]*session{},
 	}
 }
 

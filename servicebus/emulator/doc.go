@@ -14,8 +14,8 @@
 //   - batches that are taken whole or not at all, the rules of partitioned
 //     entities on them; limits on the size of messages and batches by tier, on
 //     their number, on ids and properties, on the entity's size
-//   - $cbs with SAS tokens whose policy, signature, rights and expiry are
-//     checked, SASL PLAIN with a policy's name and key; links end when their
+//   - $cbs with SAS tokens whose policy, signature, rights, entity and expiry
+//     are checked, SASL PLAIN with a policy's name and key; links end when their
 //     token does; $management: peek, schedule, cancel, renew, settle, receive
 //     deferred messages, session state
 //   - flow control by session window and link credit, drain, both settle
@@ -49,9 +49,9 @@
 //
 // # Accepted as syntax only
 //
-// JWTs, which all have the rights of Config.EntraRights and never end; the
-// audience of a token, since all tokens of a connection add up; the api-version
-// of an admin request, but for the filter counts that are new in 2024-05;
+// JWTs, which all have the rights of Config.EntraRights and never end; the host
+// in a token's resource, of which only the path is compared; the api-version of
+// an admin request, but for the filter counts that are new in 2024-05;
 // durability and expiry policy of a terminus; priorities.
 //
 // # Not there

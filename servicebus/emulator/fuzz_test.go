@@ -62,7 +62,7 @@ func FuzzConnection(f *testing.F) {
 		go func() {
 			defer close(served)
 			c := newConn(server, near)
-			c.authorize(RightManage, time.Time{})
+			c.authorize("", RightManage, time.Time{})
 			c.serve()
 		}()
 		go func() { _, _ = io.Copy(io.Discard, far) }()

@@ -55,7 +55,7 @@ func (n managementNode) perform(c *conn, q *request) (any, error) {
 	if name == scheduleOperation || name == cancelOperation {
 		needed = RightSend
 	}
-	if err := c.allows(n.path, needed); err != nil {
+	if err := c.allows(n.path+managementSuffix, needed); err != nil {
 		return nil, err
 	}
 	if err := n.forbidden(name); err != nil {

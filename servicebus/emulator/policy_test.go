@@ -118,6 +118,23 @@ func signature(host string, expiry time.Time) string {
 		url.QueryEscape(base64.StdEncoding.EncodeToString(mac.Sum(nil))), expiry.Unix())
 }
 
+func TestSignatureOpensItsEntityOnly(t *testing.T) {
+	server := start(t, queues("q", "other"))
+	client, err := azservicebus.NewClientFromConnectionString(
+		"Endpoint=sb://"+server.Addr()+";UseDevelopmentEmulator=true;SharedAccessSignature="+signature(server.Addr(), time.Now().Add(time.Hour)),
+		&azservicebus.ClientOptions{RetryOptions: impatient})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = client.Close(context.Background()) })
+	send(t, sender(t, client, "q"), message("a", "x"))
+	err = sender(t, client, "other").SendMessage(within(t), message("b", "x"), nil)
+	wantCode(t, err, azservicebus.CodeUnauthorizedAccess)
+	if c := server.Counts("other"); c.Active != 0 {
+		t.Errorf("%d messages in the other queue", c.Active)
+	}
+}
+
 func TestSignatureEndsAtItsTime(t *testing.T) {
 	server := start(t, queues("q"))
 	client, err := azservicebus.NewClientFromConnectionString(

@@ -35,7 +35,7 @@ func (c *conn) authenticate() error {
 		outcome = amqp.SASLAuth
 		if parts := bytes.SplitN(start.Response, []byte{0}, 3); len(parts) == 3 {
 			if rights := c.server.policies.password(string(parts[1]), string(parts[2])); rights != 0 {
-				c.authorize(rights, time.Time{})
+				c.authorize("", rights, time.Time{})
 				outcome = amqp.SASLOK
 			}
 		}

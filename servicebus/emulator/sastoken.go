@@ -14,9 +14,9 @@ import (
 
 // checkSAS verifies a shared access signature, an HMAC-SHA256 over the encoded
 // resource and the expiry under the key of the policy that it names, and
-// returns what it allows until when.
+// returns what it allows until when. The resource must be target or above it.
 // https://learn.microsoft.com/azure/service-bus-messaging/service-bus-sas
-func (all policies) checkSAS(token string) (rights Rights, expires time.Time, err error) {
+func (all policies) checkSAS(token, target string) (rights Rights, expires time.Time, err error) {
 	fields, ok := strings.CutPrefix(token, "SharedAccessSignature ")
 	if !ok {
 		return 0, expires, errors.New("the token is no SharedAccessSignature")
@@ -36,6 +36,10 @@ func (all policies) checkSAS(token string) (rights Rights, expires time.Time, er
 	signature, err := url.QueryUnescape(values["sig"])
 	if err != nil {
 		return 0, expires, errors.New("the token's signature is not encoded")
+	}
+	resource, err := url.QueryUnescape(values["sr"])
+	if err != nil || !covers(path(resource), target) {
+		return 0, expires, fmt.Errorf("InvalidAudience: a token for %q is not valid for '%s'", resource, target)
 	}
 	name, err := url.QueryUnescape(values["skn"])
 	policy, ok := all[name]

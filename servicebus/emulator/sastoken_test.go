@@ -24,10 +24,14 @@ func TestSASTokens(t *testing.T) {
 	soon := time.Now().Add(time.Hour)
 	good := sign("key", soon)
 	all := policies{"policy one": {Key: "key", Rights: RightListen}}
-	rights, expires, err := all.checkSAS(good)
+	rights, expires, err := all.checkSAS(good, "q/$management")
 	if err != nil || rights != RightListen || expires.Unix() != soon.Unix() {
 		t.Errorf("a good token allows %s until %s: %v", rights, expires, err)
 	}
+	if _, _, err := all.checkSAS(good, "queue"); err == nil || !strings.Contains(err.Error(), "InvalidAudience") {
+		t.Errorf("a token for q was good for queue: %v", err)
+	}
+	const target = "q"
 	for reason, token := range map[string]string{
 		"InvalidSignature":         sign("another", soon),
 		"ExpiredToken":             sign("key", time.Now().Add(-time.Minute)),
@@ -36,7 +40,7 @@ func TestSASTokens(t *testing.T) {
 		"no policy":                strings.Replace(good, "policy", "another", 1),
 		"not encoded":              strings.Replace(good, "&sig=", "&sig=%zz", 1),
 	} {
-		if _, _, err := all.checkSAS(token); err == nil || !strings.Contains(err.Error(), reason) {
+		if _, _, err := all.checkSAS(token, target); err == nil || !strings.Contains(err.Error(), reason) {
 			t.Errorf("%v does not say %q", err, reason)
 		}
 	}
