@@ -232,8 +232,8 @@ await checks.check('duplicate detection drops what comes twice, singly and withi
 })
 await checks.check('a scheduled message comes at its time, one that is cancelled never', async () => {
   const scheduled = client.createSender('scheduled')
-  const at = new Date(Date.now() + 1_000)
-  const [never] = await scheduled.scheduleMessages({ body: 'never' }, new Date(Date.now() + 1_500))
+  const at = new Date(Date.now() + 2_000)
+  const [never] = await scheduled.scheduleMessages({ body: 'never' }, new Date(Date.now() + 3_600_000))
   await scheduled.scheduleMessages({ body: 'later' }, at)
   await scheduled.sendMessages({ body: 'now' })
   await scheduled.cancelScheduledMessages(never)
