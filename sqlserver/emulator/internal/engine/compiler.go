@@ -14,6 +14,8 @@ type compiler struct {
 	session    *session
 	vars       visible
 	filterable bool
+	// nullsEqual is ANSI_NULLS OFF, nullIsEmpty CONCAT_NULL_YIELDS_NULL OFF.
+	nullsEqual, nullIsEmpty bool
 	// sessionOnly: the plan names a #table and is no use to other sessions.
 	sessionOnly bool
 	// parameterized: literals count as parameters (forced parameterization).

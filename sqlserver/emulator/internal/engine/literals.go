@@ -94,7 +94,7 @@ func (c *compiler) variable(name string) (*scalar, error) {
 	}
 	return &scalar{
 		typ:  t,
-		eval: func(e *env) (sqltype.Value, error) { return e.x.vars[i], nil },
+		eval: func(e *env) (sqltype.Value, error) { return e.x.vars[i], nil }, variable: true,
 	}, nil
 }
 

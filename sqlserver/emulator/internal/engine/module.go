@@ -24,7 +24,7 @@ type module struct {
 	statements []*measured
 	cached     cachedPlan
 	// bound remembers for which catalog and settings bindAll went well.
-	bound atomic.Int64
+	bound atomic.Pointer[boundFor]
 }
 
 // variables are a module's scalar and table variables. A name is visible from

@@ -63,7 +63,7 @@ func (c *compiler) operate(op string, a, b *scalar) (*scalar, error) {
 	t := sqltype.Common(a.typ, b.typ)
 	switch {
 	case op == "Add" && (t.Kind.IsText() || t.Kind.IsBinary()):
-		return concat(a, b, t)
+		return concat(a, b, t, c.nullIsEmpty)
 	case t.Kind == sqltype.DateTime || t.Kind == sqltype.SmallDateTime:
 		return dateArithmetic(op, a, b, t)
 	case !t.Kind.IsNumeric() && t.Kind != sqltype.Null:
@@ -278,7 +278,7 @@ func floatArithmetic(op string, t sqltype.Type, a, b float64) (sqltype.Value, er
 
 // concat is + over texts or binaries. The result is as long as both, at most
 // 8,000 bytes unless one side is MAX.
-func concat(a, b *scalar, t sqltype.Type) (*scalar, error) {
+func concat(a, b *scalar, t sqltype.Type, nullIsEmpty bool) (*scalar, error) {
 	if a.typ.Kind.IsText() && b.typ.Kind.IsText() {
 		coll, err := commonCollation(a, b)
 		if err != nil {
@@ -304,11 +304,11 @@ func concat(a, b *scalar, t sqltype.Type) (*scalar, error) {
 	fa, fb := convertTo(a, operand).eval, convertTo(b, operand).eval
 	out := derive(t, func(e *env) (sqltype.Value, error) {
 		va, err := fa(e)
-		if err != nil || va.IsNull() {
+		if err != nil || (va.IsNull() && !nullIsEmpty) {
 			return sqltype.Value{}, err
 		}
 		vb, err := fb(e)
-		if err != nil || vb.IsNull() {
+		if err != nil || (vb.IsNull() && !nullIsEmpty) {
 			return sqltype.Value{}, err
 		}
 		return sqltype.Convert(sqltype.Value{Kind: t.Kind, S: va.S + vb.S}, t, 0)

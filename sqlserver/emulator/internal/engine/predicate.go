@@ -198,6 +198,9 @@ func (c *compiler) comparison(kind string, a, b *scalar) (*predicate, error) {
 	if err != nil {
 		return nil, err
 	}
+	if c.nullsEqual && (o.op == "=" || o.op == "<>") && (a.mayBeBareNull() || b.mayBeBareNull()) {
+		return compareNulls(pair, o.op), nil
+	}
 	test, compare := holds(o.op), pair.compare
 	fa, fb := pair.a.eval, pair.b.eval
 	p := derivePredicate(func(e *env) (tri, error) {

@@ -19,6 +19,8 @@ type scalar struct {
 	reads bool
 	// column is set for a plain column.
 	column *columnRef
+	// variable: it is a plain variable.
+	variable bool
 	// notNull: it is never NULL.
 	notNull bool
 	// strength is the collation's precedence (sql-docs, "Collation

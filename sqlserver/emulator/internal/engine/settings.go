@@ -9,19 +9,12 @@ import (
 
 // settings are a session's SET options.
 type settings struct {
-	noCount           bool
-	xactAbort         bool
-	quotedIdentifier  bool
-	ansiNulls         bool
-	ansiPadding       bool
-	ansiWarnings      bool
-	ansiNullDefault   bool
-	concatNull        bool
-	arithAbort        bool
-	arithIgnore       bool
-	cursorClose       bool
-	numericRoundAbort bool
-	fmtOnly           bool
+	planOptions
+	noCount     bool
+	xactAbort   bool
+	arithIgnore bool
+	cursorClose bool
+	fmtOnly     bool
 
 	isolation   storage.Isolation
 	lockTimeout time.Duration
@@ -29,13 +22,27 @@ type settings struct {
 	textSize    int64
 }
 
+// planOptions are those that a plan is made for.
+type planOptions struct {
+	quotedIdentifier  bool
+	ansiNulls         bool
+	ansiPadding       bool
+	ansiWarnings      bool
+	ansiNullDefault   bool
+	concatNull        bool
+	arithAbort        bool
+	numericRoundAbort bool
+}
+
 // newSettings is what a login starts with. Drivers that set fODBC in LOGIN7
 // get the ANSI options; DB-Library clients do not (sql-docs, "SET
 // ANSI_DEFAULTS").
 func newSettings(odbc bool) settings {
 	return settings{
-		quotedIdentifier: odbc, ansiNulls: odbc, ansiPadding: odbc, ansiWarnings: odbc,
-		ansiNullDefault: odbc, concatNull: odbc,
+		planOptions: planOptions{
+			quotedIdentifier: odbc, ansiNulls: odbc, ansiPadding: odbc, ansiWarnings: odbc,
+			ansiNullDefault: odbc, concatNull: odbc,
+		},
 		lockTimeout: storage.Forever, textSize: -1,
 	}
 }
@@ -43,7 +50,7 @@ func newSettings(odbc bool) settings {
 // wrongForFilteredIndex names the options that stand in the way of a filtered
 // index, in the order of SQL Server's message. ARITHABORT does not count:
 // ANSI_WARNINGS implies it at today's compatibility levels.
-func (s *settings) wrongForFilteredIndex() string {
+func (s *planOptions) wrongForFilteredIndex() string {
 	var wrong []string
 	for _, o := range []struct {
 		name string

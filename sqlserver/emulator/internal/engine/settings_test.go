@@ -115,6 +115,24 @@ func TestOptionBits(t *testing.T) {
 	}
 }
 
+// What the options do to results (sql-docs, "SET ANSI_NULLS", "SET
+// CONCAT_NULL_YIELDS_NULL").
+func TestNullsWithoutTheAnsiOptions(t *testing.T) {
+	play(t, []batch{
+		{`CREATE TABLE n (id INT NOT NULL PRIMARY KEY, a INT NULL, b INT NULL, s VARCHAR(5) NULL); CREATE INDEX IX ON n (a);
+		  INSERT n VALUES (1, NULL, NULL, NULL), (2, 5, 5, 'x')`, ""},
+		{`SELECT id FROM n WHERE a = NULL; SELECT id FROM n WHERE a <> NULL`, ""},
+		{`SET ANSI_NULLS OFF`, ""},
+		{`SELECT id FROM n WHERE a = NULL; SELECT id FROM n WHERE a <> NULL; SELECT id FROM n WHERE a <> 5`, "1\n2"},
+		{`DECLARE @v INT; SELECT id FROM n WHERE a = @v; SET @v = 5; SELECT id FROM n WHERE @v = a; SELECT id FROM n WHERE a <> @v`, "1\n2\n1"},
+		{`SELECT id FROM n WHERE a = b`, "2"}, // two columns: no difference
+		{`SET ANSI_NULLS ON; SELECT id FROM n WHERE a = NULL`, ""},
+		{`SELECT id FROM n WHERE s + 'y' IS NULL`, "1"},
+		{`SET CONCAT_NULL_YIELDS_NULL OFF`, ""},
+		{`SELECT s + 'y' FROM n ORDER BY id`, "y\nxy"},
+	})
+}
+
 const ownSession = `SELECT @@OPTIONS, @@LOCK_TIMEOUT, transaction_isolation_level, deadlock_priority, open_transaction_count FROM sys.dm_exec_sessions WHERE session_id = `
 
 func TestResetRestoresEverySetting(t *testing.T) {

@@ -6,7 +6,7 @@ import (
 
 // unit is a piece of a module that needs names bound: a query, an expression.
 // It is compiled when it first runs, and again after the catalog has changed
-// or for a session whose settings rule filtered indexes out.
+// or for other SET options.
 type unit[T any] struct {
 	build func(c *compiler) (T, error)
 	vars  visible
@@ -17,10 +17,10 @@ type unit[T any] struct {
 }
 
 type compiled[T any] struct {
-	plan       T
-	slots      int
-	version    int64
-	filterable bool
+	plan    T
+	slots   int
+	version int64
+	options planOptions
 }
 
 // binder lets a batch be bound before it runs.
@@ -40,12 +40,13 @@ func newUnit[T any](b *builder, line int32, build func(c *compiler) (T, error)) 
 // get is the unit's plan, and a fresh env to run it in.
 func (u *unit[T]) get(x *exec) (T, *env, error) {
 	version := x.s.engine.catalog.version.Load()
-	filterable := x.s.set.wrongForFilteredIndex() == ""
-	if p := u.plan.Load(); p != nil && p.version == version && p.filterable == filterable {
+	options := x.s.set.planOptions
+	if p := u.plan.Load(); p != nil && p.version == version && p.options == options {
 		return p.plan, x.newEnv(p.slots), nil
 	}
 	c := &compiler{
-		engine: x.s.engine, session: x.s, vars: u.vars, filterable: filterable,
+		engine: x.s.engine, session: x.s, vars: u.vars, filterable: options.wrongForFilteredIndex() == "",
+		nullsEqual: !options.ansiNulls, nullIsEmpty: !options.concatNull,
 	}
 	plan, err := u.compile(c)
 	if err != nil {
@@ -57,7 +58,7 @@ func (u *unit[T]) get(x *exec) (T, *env, error) {
 		}
 		return plan, nil, err
 	}
-	p := &compiled[T]{plan, len(c.slots), version, filterable}
+	p := &compiled[T]{plan, len(c.slots), version, options}
 	u.last.Store(c.shapeOf())
 	if !c.sessionOnly {
 		u.plan.Store(p)
@@ -86,14 +87,17 @@ func (u *unit[T]) bind(x *exec) error {
 	return err
 }
 
+// boundFor is the catalog and the options that a module was bound for.
+type boundFor struct {
+	version int64
+	options planOptions
+}
+
 // bindAll is the compile step of a batch: an error in any statement keeps the
 // whole batch from running.
 func (m *module) bindAll(x *exec) error {
-	state := x.s.engine.catalog.version.Load() << 1
-	if x.s.set.wrongForFilteredIndex() == "" {
-		state |= 1
-	}
-	if m.bound.Load() == state+1 {
+	state := boundFor{x.s.engine.catalog.version.Load(), x.s.set.planOptions}
+	if last := m.bound.Load(); last != nil && *last == state {
 		return nil
 	}
 	for _, u := range m.units {
@@ -101,6 +105,6 @@ func (m *module) bindAll(x *exec) error {
 			return err
 		}
 	}
-	m.bound.Store(state + 1)
+	m.bound.Store(&state)
 	return nil
 }
