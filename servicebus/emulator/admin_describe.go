@@ -48,6 +48,7 @@ func (a *adminReader) queue(n *node) atom.QueueDescription {
 		SupportOrdering:            !c.Partitioned,
 		CountDetails:               atom.NewCountDetails(q.Active, q.DeadLettered, q.Scheduled),
 		AutoDeleteOnIdle:           atom.Forever,
+		Availability:               atom.Available,
 		EnablePartitioning:         c.Partitioned,
 		MaxMessageSizeInKilobytes:  c.MaxMessageBytes >> 10,
 	}
@@ -70,6 +71,7 @@ func (a *adminReader) topic(n *node) atom.TopicDescription {
 		SupportOrdering:            !c.Partitioned,
 		SubscriptionCount:          len(c.Subscriptions),
 		AutoDeleteOnIdle:           atom.Forever,
+		Availability:               atom.Available,
 		EnablePartitioning:         c.Partitioned,
 		MaxMessageSizeInKilobytes:  c.MaxMessageBytes >> 10,
 	}
@@ -117,6 +119,7 @@ func (a *adminReader) subscription(topic *node, s Subscription) atom.Subscriptio
 		AccessedAt:                    atom.Never,
 		CountDetails:                  atom.NewCountDetails(q.Active, q.DeadLettered, 0),
 		AutoDeleteOnIdle:              atom.Forever,
+		Availability:                  atom.Available,
 	}
 }
 

@@ -3,6 +3,7 @@ package emulator
 import (
 	"maps"
 	"net/http"
+	"net/url"
 	"slices"
 	"strings"
 
@@ -13,14 +14,14 @@ import (
 type adminReader struct {
 	server  *Server
 	request *http.Request
-	id      string
+	id      string // the request's own address
 }
 
 // read returns an entry or a feed, or nil for what is not there.
 func (a *adminReader) read(target string) (any, error) {
 	switch strings.ToLower(target) {
 	case "$namespaceinfo":
-		return a.entry(a.request.Host, a.namespaceInfo()), nil
+		return a.entry("$namespaceinfo", a.request.Host, a.namespaceInfo()), nil
 	case "$resources/queues":
 		return a.entities("Queues", Queue)
 	case "$resources/topics":
@@ -50,7 +51,7 @@ func (a *adminReader) inTopic(topic *node, target string) (any, error) {
 	if target == "" {
 		var all []atom.Entry
 		for _, s := range topic.config.Subscriptions {
-			all = append(all, a.entry(s.Name, a.subscription(topic, s)))
+			all = append(all, a.entry(subscriptionPath(topic, s), s.Name, a.subscription(topic, s)))
 		}
 		return a.feed("Subscriptions", all), nil
 	}
@@ -61,7 +62,7 @@ func (a *adminReader) inTopic(topic *node, target string) (any, error) {
 	}
 	s := topic.config.Subscriptions[i]
 	if rest == "" {
-		return a.entry(s.Name, a.subscription(topic, s)), nil
+		return a.entry(subscriptionPath(topic, s), s.Name, a.subscription(topic, s)), nil
 	}
 	kind, wanted, _ := strings.Cut(rest, "/")
 	if !strings.EqualFold(kind, "rules") {
@@ -73,10 +74,11 @@ func (a *adminReader) inTopic(topic *node, target string) (any, error) {
 		if err != nil {
 			return nil, err
 		}
+		e := a.entry(subscriptionPath(topic, s)+"/Rules/"+r.Name, r.Name, d)
 		if strings.EqualFold(r.Name, wanted) {
-			return a.entry(r.Name, d), nil
+			return e, nil
 		}
-		all = append(all, a.entry(r.Name, d))
+		all = append(all, e)
 	}
 	if wanted != "" {
 		return nil, nil
@@ -102,13 +104,23 @@ func (a *adminReader) entities(title string, kind Kind) (any, error) {
 
 func (a *adminReader) entity(n *node) (atom.Entry, error) {
 	if n.topic != nil {
-		return a.entry(n.config.Name, a.topic(n)), nil
+		return a.entry(n.config.Name, n.config.Name, a.topic(n)), nil
 	}
-	return a.entry(n.config.Name, a.queue(n)), nil
+	return a.entry(n.config.Name, n.config.Name, a.queue(n)), nil
 }
 
-func (a *adminReader) entry(title string, description any) atom.Entry {
-	return atom.NewEntry(a.id, title, a.request.Host, a.server.started, description)
+// subscriptionPath is spelled as the service spells it: @azure/service-bus takes
+// the names of all things from the ids of their entries.
+func subscriptionPath(topic *node, s Subscription) string {
+	return topic.config.Name + "/Subscriptions/" + s.Name
+}
+
+func (a *adminReader) entry(path, title string, description any) atom.Entry {
+	id := url.URL{Scheme: "https", Host: a.request.Host, Path: "/" + path}
+	if version := a.request.URL.Query().Get("api-version"); version != "" {
+		id.RawQuery = url.Values{"api-version": {version}}.Encode()
+	}
+	return atom.NewEntry(id.String(), title, a.request.Host, a.server.started, description)
 }
 
 func (a *adminReader) feed(title string, all []atom.Entry) atom.Feed {

@@ -3,6 +3,7 @@ package emulator_test
 import (
 	"crypto/tls"
 	"errors"
+	"io"
 	"net/http"
 	"strings"
 	"testing"
@@ -314,4 +315,32 @@ func TestAdminOverTLS(t *testing.T) {
 	}
 	_, err = client.GetQueue(within(t), "q", nil)
 	wantStatus(t, err, http.StatusUnauthorized)
+}
+
+// Other clients than Go's take names from the ids of entries.
+func TestAdminEntriesHaveTheirOwnAddress(t *testing.T) {
+	server := start(t, topicWithRules())
+	for target, id := range map[string]string{
+		"$Resources/Topics?":                 "t",
+		"t/subscriptions?":                   "t/Subscriptions/some",
+		"T/subscriptions/SOME/rules?$skip=1": "t/Subscriptions/some/Rules/never",
+	} {
+		q, err := http.NewRequest(http.MethodGet, "http://"+server.Addr()+"/"+target+"&api-version=2021-05", nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		q.Header.Set("Authorization", "Bearer x")
+		answer, err := http.DefaultClient.Do(q)
+		if err != nil {
+			t.Fatal(err)
+		}
+		body, err := io.ReadAll(answer.Body)
+		_ = answer.Body.Close()
+		if want := "<id>https://" + server.Addr() + "/" + id + "?api-version=2021-05</id>"; err != nil || !strings.Contains(string(body), want) {
+			t.Errorf("%s has no %s: %s", target, want, body)
+		}
+		if strings.Contains(string(body), "SqlFilterCount") {
+			t.Errorf("%s counts filters, which version 2021-05 does not", target)
+		}
+	}
 }

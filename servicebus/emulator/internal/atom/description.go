@@ -28,6 +28,7 @@ type QueueDescription struct {
 	CountDetails               CountDetails `xml:"CountDetails"`
 	AutoDeleteOnIdle           string       `xml:"AutoDeleteOnIdle"`
 	EnablePartitioning         bool         `xml:"EnablePartitioning"`
+	Availability               string       `xml:"EntityAvailabilityStatus"`
 	EnableExpress              bool         `xml:"EnableExpress"`
 	MaxMessageSizeInKilobytes  int64        `xml:"MaxMessageSizeInKilobytes"`
 }
@@ -54,6 +55,7 @@ type TopicDescription struct {
 	CorrelationFilterCount    *int   `xml:"CorrelationFilterCount"`
 	AutoDeleteOnIdle          string `xml:"AutoDeleteOnIdle"`
 	EnablePartitioning        bool   `xml:"EnablePartitioning"`
+	Availability              string `xml:"EntityAvailabilityStatus"`
 	EnableExpress             bool   `xml:"EnableExpress"`
 	MaxMessageSizeInKilobytes int64  `xml:"MaxMessageSizeInKilobytes"`
 }
@@ -75,6 +77,7 @@ type SubscriptionDescription struct {
 	AccessedAt                    string       `xml:"AccessedAt"`
 	CountDetails                  CountDetails `xml:"CountDetails"`
 	AutoDeleteOnIdle              string       `xml:"AutoDeleteOnIdle"`
+	Availability                  string       `xml:"EntityAvailabilityStatus"`
 }
 
 // CountDetails are messages by state.
@@ -103,3 +106,6 @@ type NamespaceInfo struct {
 	Name           string `xml:"Name"`
 	NamespaceType  string `xml:"NamespaceType"`
 }
+
+// Available is the availability of an entity that works.
+const Available = "Available"
