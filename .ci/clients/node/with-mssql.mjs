@@ -202,6 +202,48 @@ await checks.check('events enqueued by the stored procedure, text and all', asyn
     `SELECT aggregate_id, payload FROM dbo.outbox_event WHERE event_type = '${type}' AND status = 0 OPTION (RECOMPILE)`)
   expect('rows', recordset, [{ aggregate_id: '7', payload: JSON.stringify({ text: TEXT }) }])
 })
+await checks.check('parameters of each type come back as they went', async () => {
+  const at = new Date('2026-01-02T03:04:05.678Z')
+  const values = {
+    bit: [sql.Bit, true],
+    tiny: [sql.TinyInt, 255],
+    int: [sql.Int, -7],
+    big: [sql.BigInt, '9007199254740993'],
+    decimal: [sql.Decimal(10, 2), 1.25],
+    money: [sql.Money, 12.5],
+    float: [sql.Float, 1.5],
+    char: [sql.Char(3), 'abc'],
+    varchar: [sql.VarChar(100), 'plain'],
+    nvarchar: [sql.NVarChar(100), TEXT],
+    max: [sql.NVarChar(sql.MAX), TEXT.repeat(10_000)],
+    binary: [sql.VarBinary(sql.MAX), Buffer.from([0, 1, 255])],
+    guid: [sql.UniqueIdentifier, '6F9619FF-8B86-D011-B42D-00C04FC964FF'],
+    date: [sql.Date, new Date('2026-01-02')],
+    datetime2: [sql.DateTime2(3), at],
+    offset: [sql.DateTimeOffset(3), at],
+    nothing: [sql.NVarChar(100), null],
+  }
+  const request = pool.request()
+  for (const [name, [type, value]] of Object.entries(values)) {
+    request.input(name, type, value)
+  }
+  const { recordset } = await request.query(`SELECT ${Object.keys(values).map((name) => `@${name} AS [${name}]`).join(', ')}`)
+  for (const [name, [, value]] of Object.entries(values)) {
+    expect(name, recordset[0][name], value)
+  }
+})
+await checks.check('a table-valued parameter', async () => {
+  await pool.request().batch('CREATE TYPE dbo.ids_of_mssql AS TABLE (id BIGINT NOT NULL PRIMARY KEY, name NVARCHAR(100) NULL)')
+  const table = new sql.Table('dbo.ids_of_mssql')
+  table.columns.add('id', sql.BigInt)
+  table.columns.add('name', sql.NVarChar(100))
+  for (const id of range(1, 100)) {
+    table.rows.add(id, id === 50 ? TEXT : null)
+  }
+  const { recordset } = await pool.request().input('ids', table)
+    .query('SELECT COUNT(*) AS n, SUM(id) AS ids, MIN(name) AS name FROM @ids')
+  expect('rows', recordset, [{ n: 100, ids: '5050', name: TEXT }])
+})
 await checks.check('a prepared statement runs twice', async () => {
   const statement = new sql.PreparedStatement(pool)
   statement.input('x', sql.Int)
