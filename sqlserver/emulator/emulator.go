@@ -1,20 +1,3 @@
-// Package emulator is an embedded SQL Server for tests and local use: a real
-// TDS server on a socket, met by the real driver, over an engine in memory. It
-// executes the T-SQL that an outbox needs, with real row locks, and shows what
-// was executed. Faults can be scripted into it.
-//
-// What it models, what it accepts as syntax only and what it refuses is told
-// by the packages below: the protocol in internal/tds, the language in
-// internal/engine, rows and locks in internal/storage. In short: one database
-// whose readers see row versions (READ_COMMITTED_SNAPSHOT is ON, as on Azure
-// SQL Database), SQL logins only, everybody is db_owner, nothing is kept on
-// disk. What is not modelled is refused, by SQL Server's own error number where
-// it has one, else by 50999, never answered with made-up success. ONLINE and
-// RESUMABLE are accepted as syntax and done at once.
-//
-// What it cannot prove: estimated or actual plans and their costs, log and
-// memory use, page locks and latches, what ONLINE and RESUMABLE operations let
-// others do meanwhile, what a login may do.
 package emulator
 
 import (

@@ -26,6 +26,8 @@ type compiler struct {
 	slots []*source
 	// ctes are the names that WITH gives, innermost last.
 	ctes []*cte
+	// within are the names of the CTEs whose queries are being compiled.
+	within []string
 	// level is the query being compiled: aggregates and window functions are
 	// left with it.
 	level *queryLevel

@@ -1,17 +1,26 @@
-// Package engine executes the T-SQL that reaches the embedded SQL Server. It
-// parses with teesql, binds names, plans with literal rules, and runs
-// against the rows and locks of package storage.
+// Package engine executes the T-SQL that reaches the embedded SQL Server. What
+// it models, accepts as syntax only and refuses is told by the comment of
+// package emulator; this one is about how.
 //
-// It is an emulator: it aims to do what SQL Server does for the statements
-// that an outbox needs, with SQL Server's error numbers, and to refuse
-// everything else with error 50999 (NotModelled). What it cannot show: costs
-// and plans of the real optimizer, parallelism, page locks, ONLINE and
-// RESUMABLE operations (accepted, done at once), permissions (every login is
-// db_owner). Other than in SQL Server, names that DDL adds or drops are seen
-// by other sessions before its transaction ends, and HOLDLOCK locks the table.
-// Text outside Latin 1 sorts by code point, and ANSI_NULLS and
-// CONCAT_NULL_YIELDS_NULL OFF change what they forbid (1934), not how
-// expressions are computed.
+// A text goes through guard (bounds, and what the parser would let pass), the
+// parser teesql, and a builder that makes a module: a tree of nodes. The parts of
+// a node that need names are units, bound before the first statement of the
+// module runs and again when the catalog or a SET option has changed. Modules
+// are cached by text and SET options (plancache.go). A compiler binds a unit to
+// closures; the planner chooses an access for each table by rules, and nested
+// loops join them. Statements with a plan are measured (measured.go) and keep
+// the shape of their plan (planshape.go) for the views.
+//
+// Where to add something: a statement in statement.go or definition.go, a
+// function in a func_*.go, an @@ variable in globals.go, a system procedure in
+// sysprocs.go, a function that gives rows in rowfunctions.go, a view in a
+// view_*.go. Each is one entry of a table. What a view cannot answer truly it
+// leaves out, or has as NULL.
+//
+// Rows, versions and locks are package storage's, types and collations package
+// sqltype's. A session belongs to one goroutine at a time; what others may see
+// of it is atomic (sessionstate.go). The catalog holds definitions that never
+// change: DDL replaces them.
 package engine
 
 import (

@@ -1,6 +1,7 @@
 package engine
 
 import (
+	"slices"
 	"strings"
 
 	"github.com/sqlc-dev/teesql/ast"
@@ -211,11 +212,14 @@ func (c *compiler) namedTable(ref *ast.NamedTableReference, sc *scope) (*joinTre
 				as = t.name
 			}
 			// the CTE's own query sees only the ones before it
-			outer := c.ctes
-			c.ctes = c.ctes[:t.depth]
-			defer func() { c.ctes = outer }()
+			outer, within := c.ctes, c.within
+			c.ctes, c.within = c.ctes[:t.depth], append(c.within[:len(c.within):len(c.within)], t.name)
+			defer func() { c.ctes, c.within = outer, within }()
 			return c.subquery(t.query, as, t.columns, nil, sc)
 		}
+	}
+	if name.Count == 1 && slices.ContainsFunc(c.within, func(cte string) bool { return strings.EqualFold(cte, name.BaseIdentifier.Value) }) {
+		return nil, notModelled("recursive common table expressions")
 	}
 	hints, err := c.tableHints(ref.TableHints)
 	if err != nil {

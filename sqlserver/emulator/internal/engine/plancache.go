@@ -19,7 +19,9 @@ const (
 type planCache struct {
 	mu      sync.RWMutex
 	modules map[planKey]*module
-	bytes   int
+	// byHandle has them by plan handle, and one of each text by sql handle.
+	byHandle map[string]*module
+	bytes    int
 	last    atomic.Int64
 }
 
@@ -34,7 +36,9 @@ type planKey struct {
 	options  int32
 }
 
-func newPlanCache() *planCache { return &planCache{modules: make(map[planKey]*module)} }
+func newPlanCache() *planCache {
+	return &planCache{modules: make(map[planKey]*module), byHandle: make(map[string]*module)}
+}
 
 func (c *planCache) get(k planKey) *module {
 	c.mu.RLock()
@@ -53,10 +57,11 @@ func (c *planCache) put(k planKey, m *module) *module {
 		return first
 	}
 	if c.bytes > maxCachedBytes {
-		clear(c.modules)
-		c.bytes = 0
+		c.clear()
 	}
 	c.modules[k] = m
+	c.byHandle[plan{module: m}.planHandle()] = m
+	c.byHandle[plan{module: m}.sqlHandle()] = m
 	c.bytes += len(k.text) + len(k.params)
 	return m
 }
@@ -64,8 +69,19 @@ func (c *planCache) put(k planKey, m *module) *module {
 func (c *planCache) empty() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
+	c.clear()
+}
+
+func (c *planCache) clear() {
 	clear(c.modules)
+	clear(c.byHandle)
 	c.bytes = 0
+}
+
+func (c *planCache) find(handle string) *module {
+	c.mu.RLock()
+	defer c.mu.RUnlock()
+	return c.byHandle[handle]
 }
 
 // list is what is cached, oldest first.

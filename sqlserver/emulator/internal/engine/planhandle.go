@@ -85,6 +85,11 @@ func (e *Engine) allPlans() []plan {
 	for _, m := range e.plans.list() {
 		all = append(all, plan{module: m})
 	}
+	return append(all, e.procedurePlans()...)
+}
+
+func (e *Engine) procedurePlans() []plan {
+	var all []plan
 	for _, o := range e.catalog.sorted() {
 		if p, ok := o.(*procedure); ok && p.mod.cached.uses.Load() > 0 {
 			all = append(all, plan{p.mod, p})
@@ -95,14 +100,11 @@ func (e *Engine) allPlans() []plan {
 
 // planOf finds a plan by its handle, or some plan by the handle of its text.
 func (e *Engine) planOf(h string) (plan, bool) {
-	all := e.allPlans()
-	for _, p := range all {
-		if p.planHandle() == h {
-			return p, true
-		}
+	if m := e.plans.find(h); m != nil {
+		return plan{module: m}, true
 	}
-	for _, p := range all {
-		if p.sqlHandle() == h {
+	for _, p := range e.procedurePlans() {
+		if p.planHandle() == h || p.sqlHandle() == h {
 			return p, true
 		}
 	}

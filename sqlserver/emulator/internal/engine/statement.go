@@ -42,6 +42,11 @@ func (b *builder) statement(st ast.Statement) (node, error) {
 		return b.executeStatement(st)
 	case *ast.UseStatement:
 		return b.use(st)
+	case *ast.LabelStatement:
+		// the parser makes one of any word that it cannot place
+		if label := strings.TrimSpace(st.Value); !strings.HasSuffix(label, ":") {
+			return nil, errSyntax(label)
+		}
 	}
 	if n, ok, err := b.definition(st); ok || err != nil {
 		return n, err

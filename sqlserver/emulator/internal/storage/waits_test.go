@@ -3,6 +3,7 @@ package storage
 import (
 	"context"
 	"errors"
+	"runtime"
 	"testing"
 )
 
@@ -27,6 +28,7 @@ func TestLockWaitsAreMetered(t *testing.T) {
 	}()
 	var waiting LockInfo
 	for waiting.Status != Waiting {
+		runtime.Gosched()
 		for _, l := range db.Locks() {
 			if l.SessionID == b.ID() {
 				waiting = l

@@ -1,0 +1,91 @@
+// Package emulator is an embedded SQL Server for tests and local use: a real
+// TDS server on a socket, met by real drivers, over an engine in memory. It
+// executes the T-SQL that an outbox and its tools need, with real row locks, and
+// shows what was executed. Faults can be scripted into it, and a restart.
+//
+// It stands for Azure SQL Database: one user database, engine edition 5,
+// READ_COMMITTED_SNAPSHOT on, SQL logins, everybody db_owner, nothing on disk.
+// It is meant to be strict rather than wide: what it does not model is an error,
+// SQL Server's own where there is one (102, 155, 208, 321 and their like), else
+// number 50999, which says so. A result that is made up is a defect.
+//
+// # Modelled
+//
+// Protocol: TDS 7.3 and 7.4 with TLS, batches, sp_executesql, prepared
+// statements, table-valued parameters, bulk load, transaction manager requests,
+// attention, sp_reset_connection.
+//
+// Language: SELECT with inner and outer joins, APPLY, CTE (not recursive),
+// subqueries, GROUP BY, ROW_NUMBER and ranks, UNION, EXCEPT, INTERSECT, TOP,
+// OFFSET; INSERT, UPDATE and DELETE with OUTPUT and joins; variables, table
+// variables, #tables, IF, WHILE, TRY and CATCH, THROW, RAISERROR, EXEC;
+// procedures, table types, sequences, schemas; CREATE and ALTER of tables and
+// indexes; OPENJSON, STRING_SPLIT, GENERATE_SERIES, STRING_AGG. Text in code page
+// 1252 and UTF-8, under SQL, Windows and binary collations: what a code page
+// lacks is lost as on SQL Server.
+//
+// Session options: those that the ODBC flag of the login turns on, XACT_ABORT,
+// NOCOUNT, ROWCOUNT, LOCK_TIMEOUT, DEADLOCK_PRIORITY, isolation levels, as
+// @@OPTIONS and SESSIONPROPERTY show them. A table with a filtered index is not
+// written with a wrong one (1934), nor is the index read.
+//
+// Transactions: row versions for readers; S, U and X locks on index keys, intent
+// locks, waiters in order, deadlock victims, escalation to a table lock past
+// 5,000 locks of a statement, savepoints, transactions that are doomed.
+//
+// Plans: a filtered index serves literals that imply its filter and no parameter;
+// an NVARCHAR value scans a VARCHAR column of a SQL collation. Plans are cached
+// by text and SET options.
+//
+// Views, from the engine's own counters: sys.dm_exec_query_stats, _cached_plans,
+// _sessions, _connections and _requests; the functions sys.dm_exec_sql_text,
+// _query_plan and _plan_attributes; sys.dm_db_index_usage_stats,
+// _index_physical_stats, _partition_stats and _wait_stats, sys.dm_os_wait_stats,
+// sys.dm_tran_locks; the catalog views of tables, columns, indexes, constraints,
+// sequences, procedures and types. A view has the columns that the engine can
+// answer; others are error 207.
+//
+//   - logical_reads count rows that scans touched, not pages;
+//   - worker_time is what of the elapsed time was not spent in waiting for locks;
+//   - set_options never has ParallelPlan (2);
+//   - showplan has the reads, their predicates and the warnings; no costs and
+//     none of the operators above the reads;
+//   - figures of pages and bytes are NULL;
+//   - waits are those for locks.
+//
+// sys.dm_db_resource_stats, sys.index_resumable_operations and the views of Query
+// Store are there and empty, sys.database_query_store_options says OFF, and
+// sys.dm_user_db_resource_governance is not there (208).
+//
+// # Accepted as syntax only
+//
+// ONLINE, RESUMABLE, MAX_DURATION, WAIT_AT_LOW_PRIORITY (the operation is done at
+// once, under an exclusive lock), SORT_IN_TEMPDB, DATA_COMPRESSION,
+// STATISTICS_NORECOMPUTE; FILLFACTOR, PAD_INDEX, ALLOW_PAGE_LOCKS and
+// OPTIMIZE_FOR_SEQUENTIAL_KEY, which sys.indexes shows; ROWLOCK and PAGLOCK;
+// the OPTION hints other than RECOMPILE and FORCE ORDER; SET LANGUAGE,
+// DATEFORMAT, CONTEXT_INFO, ARITHIGNORE, CURSOR_CLOSE_ON_COMMIT, FORCEPLAN and
+// QUERY_GOVERNOR_COST_LIMIT; EXECUTE AS and RECOMPILE of procedures.
+//
+// # Refused
+//
+// MERGE, cursors, triggers, views, functions, foreign keys, computed columns,
+// partitions, temporal and memory-optimized tables, columnstore, IGNORE_DUP_KEY,
+// ALLOW_ROW_LOCKS = OFF, FULL joins, CUBE and ROLLUP, window frames, FOR JSON and
+// FOR XML, methods of XML values, INSERT … EXEC, SELECT INTO a permanent table,
+// global #tables, strings in double quotes, COLLATE right behind a literal or a
+// variable, IMPLICIT_TRANSACTIONS, distributed transactions, MARS, other
+// databases, Query Store, GOTO, = ANY and = ALL (as 102).
+//
+// # Where it is not SQL Server
+//
+// Stricter: SERIALIZABLE and HOLDLOCK lock the table, where SQL Server locks key
+// ranges; with ANSI_WARNINGS OFF a text that is too long is an error still, and
+// so is a division by zero.
+//
+// Kinder, so that nothing is proved here: names that DDL adds or drops are seen
+// by other sessions before its transaction ends; plans come from fixed rules, so
+// none turns bad with the data; there are no page locks, latches, log or memory
+// limits; a login may do everything; identity columns have no gap after a
+// restart.
+package emulator
