@@ -83,9 +83,11 @@
 // ranges; with ANSI_WARNINGS OFF a text that is too long is an error still, and
 // so is a division by zero.
 //
-// Kinder, so that nothing is proved here: names that DDL adds or drops are seen
-// by other sessions before its transaction ends; plans come from fixed rules, so
-// none turns bad with the data; there are no page locks, latches, log or memory
+// Kinder, so that nothing is proved here: a table that a transaction drops, and
+// a procedure, sequence, type or schema that it makes or drops, is gone or there
+// for other sessions at once, where they would wait (tables made, truncated or
+// altered are waited for); plans come from fixed rules, so none turns bad with
+// the data; there are no page locks, latches, log or memory
 // limits; a login may do everything; identity columns have no gap after a
 // restart.
 package emulator

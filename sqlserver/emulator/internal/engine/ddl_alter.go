@@ -102,7 +102,7 @@ func (x *exec) fillColumns(sc *statementScope, old, next *tableDef, withValues [
 	c := &compiler{engine: x.s.engine, vars: (&variables{}).now(), filterable: true}
 	t := &target{def: next, variable: -1}
 	fill := make([]sqltype.Value, len(added))
-	e := x.newEnv(0)
+	e := x.newEnv(0, x.s.engine.catalog.version.Load())
 	e.tx = sc.tx
 	for i, col := range added {
 		if col.def == nil || (col.nullable && !withValues[i]) {
@@ -145,7 +145,7 @@ func (x *exec) checkRows(sc *statementScope, def *tableDef, checks []*checkDef) 
 	if err != nil {
 		return err
 	}
-	e := x.newEnv(len(c.slots))
+	e := x.newEnv(len(c.slots), x.s.engine.catalog.version.Load())
 	e.tx = sc.tx
 	return def.store.Rewrite(x.ctx, sc.tx, len(def.columns), func(row []sqltype.Value) ([]sqltype.Value, error) {
 		return row, t.check(e, row, "ALTER TABLE")

@@ -16,6 +16,11 @@ func (x *exec) alterIndex(sc *statementScope, st *ast.AlterIndexStatement) error
 	if st.Partition != nil && !st.Partition.All {
 		return notModelled("ALTER INDEX of one partition")
 	}
+	if st.AlterIndexType != "Reorganize" {
+		if err := x.exclusively(sc, def); err != nil {
+			return err
+		}
+	}
 	next := def.copy().withOwnIndexes()
 	found := false
 	for _, ix := range next.indexes {

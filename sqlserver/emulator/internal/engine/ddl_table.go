@@ -208,6 +208,12 @@ func (e *Engine) attach(x *exec, sc *statementScope, def *tableDef) error {
 		spec = &s
 	}
 	def.store = e.db.CreateTable(len(def.columns), spec)
+	if !def.temp {
+		// nobody else gets at what may yet roll back
+		if err := x.exclusively(sc, def); err != nil {
+			return err
+		}
+	}
 	for _, ix := range def.indexes {
 		if ix.clustered {
 			ix.store = def.store.Clustered()

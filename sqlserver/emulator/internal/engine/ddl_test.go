@@ -146,3 +146,35 @@ func login(t *testing.T, e *Engine) tds.Session {
 	}
 	return s
 }
+
+// What a transaction has made, emptied, changed or rebuilt is nobody else's
+// until it ends, and who waited for it sees what it left.
+func TestOthersWaitForDDL(t *testing.T) {
+	for _, c := range []struct{ ddl, other, committed, rolledBack string }{
+		{`CREATE TABLE z (a INT); INSERT z VALUES (5)`, `SELECT a FROM z`, "5", "error 208"},
+		{`CREATE TABLE z (a INT)`, `INSERT z VALUES (2); SELECT COUNT(*) FROM z`, "1", "error 208"},
+		{`TRUNCATE TABLE t`, `SELECT id FROM t`, "", "1"},
+		{`TRUNCATE TABLE t`, `INSERT t VALUES (7, 7); SELECT COUNT(*) FROM t`, "1", "2"},
+		{`ALTER TABLE t ADD n INT NULL`, `SELECT * FROM t`, "1|1|NULL", "1|1"},
+		{`ALTER INDEX ALL ON t REBUILD`, `SELECT id FROM t`, "1", "1"},
+		{`CREATE INDEX I ON t (v)`, `UPDATE t SET v = 3; SELECT v FROM t`, "3", "3"},
+	} {
+		for _, end := range []string{"COMMIT", "ROLLBACK"} {
+			e := newEngine(t)
+			a, b := open(t, e), open(t, e)
+			must(t, a, smallTable+`; INSERT t VALUES (1, 1)`)
+			must(t, a, `BEGIN TRAN`)
+			must(t, a, c.ddl)
+			done := start(b, c.other)
+			untilWaiting(t, e)
+			must(t, a, end)
+			want := c.committed
+			if end == "ROLLBACK" {
+				want = c.rolledBack
+			}
+			if got := (<-done).text(); got != want {
+				t.Errorf("%s, %s: %q got %q, want %q", c.ddl, end, c.other, got, want)
+			}
+		}
+	}
+}

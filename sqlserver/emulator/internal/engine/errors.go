@@ -136,6 +136,8 @@ func asSQLError(err error) (*sqlError, error) {
 	}
 	var cut *sqltype.Truncation
 	switch {
+	case errors.Is(err, errStalePlan):
+		return notModelled("tables that are replaced while this statement waits for them"), nil
 	case errors.As(err, &cut):
 		return raiseTerminated(8152, 16, 30, "String or binary data would be truncated."), nil
 	case errors.Is(err, storage.ErrLockTimeout):

@@ -39,14 +39,16 @@ type env struct {
 	tx   *storage.Txn
 	rows [][]sqltype.Value
 	ids  []storage.RowID
+	// version is the catalog's that the statement was planned for.
+	version int64
 	// opened are the scans that index usage has counted.
 	opened slotSet
 	// now is the statement's clock: SYSUTCDATETIME() does not move within one.
 	now sqltype.Value
 }
 
-func (x *exec) newEnv(slots int) *env {
-	return &env{x: x, rows: make([][]sqltype.Value, slots), ids: make([]storage.RowID, slots)}
+func (x *exec) newEnv(slots int, version int64) *env {
+	return &env{x: x, version: version, rows: make([][]sqltype.Value, slots), ids: make([]storage.RowID, slots)}
 }
 
 func (e *env) clock() sqltype.Value {

@@ -1,6 +1,7 @@
 package engine
 
 import (
+	"errors"
 	"sync"
 	"time"
 	"unicode/utf16"
@@ -65,6 +66,9 @@ func (m *measured) run(x *exec) (signal, error) {
 	defer s.running.Store(outer)
 	rows, waited, began := s.rowsTouched, s.store.Waited(), time.Now()
 	sig, err := m.node.run(x)
+	for errors.Is(err, errStalePlan) && x.ctx.Err() == nil {
+		sig, err = m.node.run(x)
+	}
 	if err != nil {
 		return sig, err
 	}

@@ -22,7 +22,7 @@ type planCache struct {
 	// byHandle has them by plan handle, and one of each text by sql handle.
 	byHandle map[string]*module
 	bytes    int
-	last    atomic.Int64
+	last     atomic.Int64
 }
 
 // planKey is what must be the same for a plan to be used again: the text and the

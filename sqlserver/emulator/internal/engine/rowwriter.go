@@ -86,7 +86,7 @@ func (t *target) claim(e *env, mode storage.LockMode) error {
 	if t.def.temp {
 		return nil
 	}
-	if now, ok := e.x.s.engine.catalog.find(nameOf(t.def.schema, t.def.name)).(*tableDef); ok && now != t.def {
+	if now, _ := e.x.s.engine.catalog.find(nameOf(t.def.schema, t.def.name)).(*tableDef); now != t.def {
 		return errStalePlan
 	}
 	return nil

@@ -1,6 +1,8 @@
 package engine
 
 import (
+	"errors"
+
 	"azsqloutbox/sqlserver/emulator/internal/sqltype"
 	"azsqloutbox/sqlserver/emulator/internal/storage"
 )
@@ -48,6 +50,12 @@ func (s *scan) each(e *env, next func() error) error {
 			return e.x.ctx.Err()
 		}
 		row, ok, err := cur.Next()
+		if err == nil && n == 1 {
+			err = s.access.current(e)
+		}
+		if errors.Is(err, storage.ErrIndexGone) {
+			err = errStalePlan
+		}
 		if err != nil || !ok {
 			return err
 		}
@@ -108,4 +116,19 @@ func (a *access) bounds(e *env, r *storage.ScanRequest) (empty bool, err error) 
 		return true, err
 	}
 	return false, nil
+}
+
+// current: once its lock is there, the table is still the one that was planned
+// for. A transaction that was waited for may have changed it, or rolled such a
+// change back.
+func (a *access) current(e *env) error {
+	c := e.x.s.engine.catalog
+	if a.table.temp || c.version.Load() == e.version {
+		return nil
+	}
+	now, _ := c.find(nameOf(a.table.schema, a.table.name)).(*tableDef)
+	if now != a.table {
+		return errStalePlan
+	}
+	return nil
 }

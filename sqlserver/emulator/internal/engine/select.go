@@ -90,6 +90,10 @@ func (n *selection) run(x *exec) (signal, error) {
 		}
 		return err
 	})
+	if sent && errors.Is(err, errStalePlan) { // too late to begin again
+		se, _ := asSQLError(err)
+		return goOn, se
+	}
 	if err != nil {
 		return goOn, err
 	}

@@ -100,8 +100,9 @@ func (s *session) rollback(w writer) error {
 		return raise(3903, 16, 1, "The ROLLBACK TRANSACTION request has no corresponding BEGIN TRANSACTION.")
 	}
 	s.tran = nil
-	t.tx.Rollback()
+	// names first: who waits for the locks must find the old ones
 	t.undo.rollbackTo(0)
+	t.tx.Rollback()
 	s.publish()
 	if w == nil {
 		return nil
@@ -186,8 +187,8 @@ func (x *exec) inTransaction(writes bool, f func(sc *statementScope) error) erro
 	defer func() { x.scope = nil }()
 	tx.BeginStatement()
 	if err := f(x.scope); err != nil {
-		tx.Rollback()
 		undo.rollbackTo(0)
+		tx.Rollback()
 		return err
 	}
 	return tx.Commit()

@@ -42,7 +42,7 @@ func (u *unit[T]) get(x *exec) (T, *env, error) {
 	version := x.s.engine.catalog.version.Load()
 	options := x.s.set.planOptions
 	if p := u.plan.Load(); p != nil && p.version == version && p.options == options {
-		return p.plan, x.newEnv(p.slots), nil
+		return p.plan, x.newEnv(p.slots, version), nil
 	}
 	c := &compiler{
 		engine: x.s.engine, session: x.s, vars: u.vars, filterable: options.wrongForFilteredIndex() == "",
@@ -63,7 +63,7 @@ func (u *unit[T]) get(x *exec) (T, *env, error) {
 	if !c.sessionOnly {
 		u.plan.Store(p)
 	}
-	return plan, x.newEnv(p.slots), nil
+	return plan, x.newEnv(p.slots, version), nil
 }
 
 func (u *unit[T]) shape() *planShape { return u.last.Load() }
