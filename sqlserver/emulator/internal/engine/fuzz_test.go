@@ -20,6 +20,8 @@ func FuzzBatch(f *testing.F) {
 		`ALTER TABLE e ADD CONSTRAINT c CHECK (id BETWEEN 1 AND 2); ALTER INDEX ALL ON e REBUILD WITH (ONLINE = ON); DROP INDEX IF EXISTS i ON e`,
 		`SET LOCK_TIMEOUT 5; SET TRANSACTION ISOLATION LEVEL SNAPSHOT; IF @@TRANCOUNT > 0 ROLLBACK ELSE PRINT 'x'`,
 		`SELECT g, COUNT(DISTINCT n), STRING_AGG(t, ',') FROM a LEFT JOIN b ON a.id = b.id GROUP BY g HAVING SUM(n) > 1 UNION ALL SELECT 1, 2, NULL`,
+		`SELECT qs.execution_count, st.text, qp.query_plan FROM sys.dm_exec_query_stats AS qs CROSS APPLY sys.dm_exec_sql_text(qs.sql_handle) AS st OUTER APPLY sys.dm_exec_query_plan(qs.plan_handle) AS qp`,
+		`SELECT s.record_count, r.wait_type FROM sys.dm_db_index_physical_stats(DB_ID(), NULL, DEFAULT, 0, 'DETAILED') AS s CROSS JOIN sys.dm_exec_requests AS r`,
 	} {
 		f.Add(s)
 	}

@@ -60,6 +60,9 @@ func TestPhysicalStats(t *testing.T) {
 	if got := run(t, s, strings.Replace(stats, "MODE", "'FULL'", 1)).text(); got != "error 2561" {
 		t.Errorf("an unknown mode: %q", got)
 	}
+	if got := run(t, s, `SELECT page_count FROM sys.dm_db_index_physical_stats(DB_ID(), 'e', NULL, NULL, NULL)`).text(); got != "error 8114" {
+		t.Errorf("a name for an id: %q", got)
+	}
 	if got := must(t, s, `SELECT i.name, p.row_count, p.used_page_count FROM sys.dm_db_partition_stats AS p
 		JOIN sys.indexes AS i ON i.object_id = p.object_id AND i.index_id = p.index_id ORDER BY i.name`).text(); got != "IX_claim|7|NULL\nPK_e|10|NULL" {
 		t.Errorf("partitions: %q", got)

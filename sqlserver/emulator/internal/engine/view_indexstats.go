@@ -136,6 +136,13 @@ var physicalCols = []outCol{
 // DETAILED only, as the page says. The engine does not tell ghosts that await
 // removal from those that a transaction or snapshot keeps: all count as ghosts.
 func physicalRows(s *session, args []sqltype.Value) ([][]sqltype.Value, error) {
+	for i := range args[:4] {
+		n, err := sqltype.Convert(args[i], bigType, 0)
+		if err != nil {
+			return nil, err
+		}
+		args[i] = n
+	}
 	mode := strings.ToUpper(args[4].S)
 	switch mode {
 	case "", "DEFAULT", "LIMITED", "SAMPLED", "DETAILED":
