@@ -133,6 +133,7 @@ func TestATransientFaultIsWaitedOut(t *testing.T) {
 		"connection lost afterward": {Kind: emulator.DropAfterStore},
 		"link refused":              {Kind: emulator.RefuseAttach, Times: 2},
 		"token refused":             {Kind: emulator.PutToken, Status: 503},
+		"token timed out":           {Kind: emulator.PutToken, Status: 408},
 		"slow":                      {Kind: emulator.Delay, Duration: 20 * time.Millisecond},
 		"no reply":                  {Kind: emulator.NoReply},
 	} {
@@ -149,6 +150,24 @@ func TestATransientFaultIsWaitedOut(t *testing.T) {
 			wantStored(t, server, 20)
 		})
 	}
+}
+
+// A token that ends in the middle of a send takes all links with it. Its batch
+// may come back unsent; the next one gets a new token and goes out.
+func TestATokenThatExpires(t *testing.T) {
+	server, p := emulated(t, emulator.Entity{DuplicateDetection: true}, servicebus.Config{})
+	wantAll(t, p.Publish(t.Context(), manyEvents(5, 10)), worker.Sent)
+	expired := server.Inject(emulator.Fault{Kind: emulator.ExpireToken})
+	for _, o := range p.Publish(inTime(t, time.Minute), manyEvents(10, 10)) {
+		if o.Verdict != worker.Sent && o.Verdict != worker.Unsent {
+			t.Errorf("an event is %s after its token expired: %v", o.Verdict, o.Err)
+		}
+	}
+	if expired.Fired() == 0 {
+		t.Error("no token expired")
+	}
+	wantAll(t, p.Publish(inTime(t, time.Minute), manyEvents(10, 10)), worker.Sent)
+	wantStored(t, server, 10)
 }
 
 func TestNoReplyUntilTheDeadline(t *testing.T) {
