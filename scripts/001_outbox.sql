@@ -85,7 +85,7 @@ IF OBJECT_ID(N'[dbo].[outbox_event_claim]', N'U') IS NULL
     );
 GO
 
--- One row per worker, written every few seconds, for outboxctl status.
+-- One row per worker, written every few seconds, so that someone can see who works here.
 IF OBJECT_ID(N'[dbo].[outbox_event_worker]', N'U') IS NULL
     CREATE TABLE [dbo].[outbox_event_worker] (
         owner      VARCHAR(100) NOT NULL,
