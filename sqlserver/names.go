@@ -82,6 +82,10 @@ func (n Names) String() string {
 
 func quoteName(name string) string { return mssql.TSQLQuoter{}.ID(name) }
 
+// Replacer fills {schema}, {table}, {events}, {receipts}, {workers}, {sequence},
+// {claim_index} and {retry_index} into a statement, quoted.
+func (n Names) Replacer() *strings.Replacer { return n.renderer(nil) }
+
 // renderer fills the names and the column facts into a statement. The words in
 // braces are replaced once, when the store gets to know its table.
 func (n Names) renderer(t *table) *strings.Replacer {
@@ -90,6 +94,9 @@ func (n Names) renderer(t *table) *strings.Replacer {
 		"{events}", n.Events(),
 		"{receipts}", n.Receipts(),
 		"{workers}", n.Workers(),
+		"{schema}", quoteName(n.Schema),
+		"{table}", quoteName(n.Table),
+		"{sequence}", n.Sequence(),
 		"{claim_index}", quoteName(n.ClaimIndex),
 		"{retry_index}", quoteName(n.RetryIndex),
 	}

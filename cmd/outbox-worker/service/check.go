@@ -8,7 +8,6 @@ import (
 	"time"
 
 	"azsqloutbox/servicebus"
-	"azsqloutbox/sqlserver"
 	"azsqloutbox/worker"
 )
 
@@ -62,16 +61,6 @@ func (s Settings) check() error {
 	if s.Claim.Paused && s.Claim.Drain {
 		return errors.New("--paused and --drain exclude each other: a paused worker empties nothing")
 	}
-	for _, n := range []struct{ flag, value string }{
-		{"schema", s.SQL.Schema}, {"table", s.SQL.Table}, {"claim-index", s.SQL.ClaimIndex}, {"retry-index", s.SQL.RetryIndex},
-	} {
-		if n.value == "" {
-			return fmt.Errorf("--%s is empty, it must be a name", n.flag)
-		}
-	}
-	if err := s.SQL.names().Validate(); err != nil {
-		return fmt.Errorf("--schema, --table, --claim-index, --retry-index: %w", err)
-	}
 	if s.Process.Listen != "off" {
 		_, port, err := net.SplitHostPort(s.Process.Listen)
 		if err == nil {
@@ -81,11 +70,8 @@ func (s Settings) check() error {
 			return fmt.Errorf("--listen %q: want host:port, :port or off", s.Process.Listen)
 		}
 	}
-	if s.SQL.DSN == "" {
-		return errors.New("--sql-dsn (OUTBOX_SQL_DSN) is missing: want sqlserver://user:password@host:port?database=name")
-	}
-	if err := sqlserver.CheckDSN(s.SQL.DSN); err != nil {
-		return fmt.Errorf("--sql-dsn: %w", err)
+	if err := s.SQL.Check(); err != nil {
+		return err
 	}
 	if s.ServiceBus.Namespace == "" && s.ServiceBus.ConnectionString == "" {
 		return errors.New("--servicebus-namespace (OUTBOX_SERVICEBUS_NAMESPACE) or --servicebus-connection-string (OUTBOX_SERVICEBUS_CONNECTION_STRING) is missing")

@@ -80,7 +80,7 @@ func (s *Service) build(routes servicebus.Routes) (err error) {
 	}
 	s.store, err = sqlserver.New(sqlserver.Config{
 		DB:            s.db,
-		Names:         settings.SQL.names(),
+		Names:         settings.SQL.Names(),
 		Owner:         owner,
 		Version:       BuildVersion(),
 		Source:        source,
@@ -102,7 +102,7 @@ func (s *Service) build(routes servicebus.Routes) (err error) {
 	}
 	s.about = About{
 		Version: BuildVersion(), Owner: owner,
-		Table:  settings.SQL.host() + " " + settings.SQL.names().String(),
+		Table:  settings.SQL.host() + " " + settings.SQL.Names().String(),
 		Broker: s.publisher.Host() + " " + strings.Join(routes.Entities(), ", "),
 	}
 	return s.metrics.watch(s.worker)
@@ -235,19 +235,6 @@ func (s *Service) close() {
 	if s.metrics != nil {
 		_ = s.metrics.provider.Shutdown(ctx)
 	}
-}
-
-func (s SQLSettings) names() sqlserver.Names {
-	return sqlserver.Names{Schema: s.Schema, Table: s.Table, ClaimIndex: s.ClaimIndex, RetryIndex: s.RetryIndex}
-}
-
-// host is for people: never the whole DSN, which may hold a password.
-func (s SQLSettings) host() string {
-	u, err := url.Parse(s.DSN)
-	if err != nil {
-		return ""
-	}
-	return u.Host
 }
 
 func defaultOwner() string {

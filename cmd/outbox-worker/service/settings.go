@@ -24,14 +24,18 @@ type Settings struct {
 	Observer worker.Observer `kong:"-"`
 }
 
-// SQLSettings name the database and the table.
-type SQLSettings struct {
+// DatabaseSettings name the database and the table. outboxctl has them too.
+type DatabaseSettings struct {
 	DSN        string `name:"sql-dsn" placeholder:"URL" help:"The database, as a go-mssqldb URL: sqlserver://user:password@host?database=name, or with fedauth=ActiveDirectoryManagedIdentity (…WorkloadIdentity, …AzCli, …Default) for Entra."`
 	Schema     string `default:"dbo" help:"Schema of the outbox table."`
 	Table      string `default:"outbox_event" help:"The outbox table. Its receipt and worker tables are <table>_claim and <table>_worker."`
 	ClaimIndex string `default:"IX_outbox_claim" help:"The filtered index that claims read."`
 	RetryIndex string `default:"IX_outbox_retry" help:"The filtered index of failed events."`
+}
 
+// SQLSettings are the database and how much of it is read at once.
+type SQLSettings struct {
+	DatabaseSettings
 	MaxEventBytes int64 `default:"1048576" placeholder:"BYTES" help:"Events whose payload and headers are larger are parked without being read. Default 1 MiB."`
 	MaxBatchBytes int64 `default:"16777216" placeholder:"BYTES" help:"A claim stops at so many bytes of payload, whatever its row count. Default 16 MiB."`
 }

@@ -1,0 +1,20 @@
+// outboxctl looks after an outbox table: it shows it, keeps it small, and mends
+// what can be mended. It only reads, unless it is told to --execute.
+//
+// It exits 0 when done, 1 when something failed or was interrupted, 2 after
+// wrong usage, 3 when a check found something.
+package main
+
+import (
+	"context"
+	"os"
+	"os/signal"
+	"syscall"
+)
+
+func main() {
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	// A second signal ends the process the hard way.
+	context.AfterFunc(ctx, stop)
+	os.Exit(run(ctx, os.Args[1:], os.Stdout, os.Stderr))
+}

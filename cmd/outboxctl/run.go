@@ -1,0 +1,64 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+
+	"github.com/alecthomas/kong"
+
+	"azsqloutbox/cmd/outbox-worker/service"
+	"azsqloutbox/maintenance"
+)
+
+const (
+	exitDone   = 0
+	exitFailed = 1
+	exitUsage  = 2
+	exitFound  = 3
+)
+
+type cli struct {
+	Schema schemaCmd `cmd:"" help:"The table and its indexes: print the script."`
+
+	Database service.DatabaseSettings `embed:"" group:"Database"`
+	JSON     bool                     `name:"json" help:"Print the result as one JSON object; docs/json.md lists the keys."`
+	Version  kong.VersionFlag         `env:"-" help:"Print the version and exit."`
+}
+
+// errFound ends a command whose check found something; what it found is in the
+// command's output already.
+var errFound = errors.New("the check found something")
+
+// usageError is a setting that cannot be, seen after the flags were parsed.
+type usageError struct{ error }
+
+func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
+	var c cli
+	command, code, ok := service.ParseCommand(&c, "outboxctl", "Looks after an outbox table in Azure SQL. Reads only, unless told to --execute.", args, stdout, stderr)
+	if !ok {
+		return code
+	}
+	command.BindTo(ctx, (*context.Context)(nil))
+	err := command.Run(&app{out: stdout, err: stderr, json: c.JSON, database: c.Database})
+	if err != nil && !errors.Is(err, errFound) {
+		fmt.Fprintln(stderr, "outboxctl:", err)
+	}
+	return exitCode(err)
+}
+
+func exitCode(err error) int {
+	var refusal *maintenance.Refusal
+	var usage usageError
+	switch {
+	case err == nil:
+		return exitDone
+	case errors.As(err, &usage), errors.Is(err, maintenance.ErrSetting):
+		return exitUsage
+	case errors.Is(err, errFound), errors.As(err, &refusal):
+		return exitFound
+	default:
+		return exitFailed
+	}
+}

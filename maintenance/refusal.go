@@ -1,0 +1,22 @@
+package maintenance
+
+import (
+	"errors"
+	"fmt"
+)
+
+// ErrSetting is in errors of a setting that cannot be in view of this database
+// (a retention below twice the lease of its workers); nothing was changed.
+var ErrSetting = errors.New("setting refused")
+
+// Refusal says that a task found something that forbids it, before it changed
+// anything, and what to do about it.
+type Refusal struct {
+	// Task is what was asked for; Found is what stands against it; Remedy is
+	// what a person can do.
+	Task, Found, Remedy string
+}
+
+func (r *Refusal) Error() string {
+	return fmt.Sprintf("%s refused, nothing was changed: %s; %s", r.Task, r.Found, r.Remedy)
+}
