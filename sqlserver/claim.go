@@ -150,7 +150,7 @@ func (s *Store) readEvents(ctx context.Context, tx *sql.Tx, st *statements, req 
 	defer rows.Close()
 
 	var (
-		read = newEventReader(req.Batch, s.lastClaim.Load(), s.cfg.MaxEventBytes)
+		read = newEventReader(st.table, req.Batch, s.lastClaim.Load(), s.cfg.MaxEventBytes)
 		size int64
 		seen int
 	)
@@ -159,7 +159,7 @@ func (s *Store) readEvents(ctx context.Context, tx *sql.Tx, st *statements, req 
 		if claim.More {
 			continue // beyond the byte bound: read past, not claimed
 		}
-		if err := read.scan(rows, st.table); err != nil {
+		if err := read.scan(rows); err != nil {
 			return err
 		}
 		if seen > 1 && size+read.size() > s.cfg.MaxBatchBytes {

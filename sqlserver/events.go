@@ -19,6 +19,9 @@ type eventReader struct {
 	text   []byte // aggregate types and ids
 	// limit is MaxEventBytes.
 	limit int64
+	// wholePayload and wholeHeaders say that what is read is as long as what is
+	// stored: the column's own bytes.
+	wholePayload, wholeHeaders bool
 
 	// What Scan fills. RawBytes hold until the next row only.
 	id            int64
@@ -46,13 +49,15 @@ type spans struct {
 const largestGuess = 1 << 20
 
 // newEventReader expects about size bytes of payloads, headers and aggregates.
-func newEventReader(batch int, size, limit int64) *eventReader {
+func newEventReader(t *table, batch int, size, limit int64) *eventReader {
 	r := &eventReader{
-		events: make([]worker.Event, 0, batch),
-		spans:  make([]spans, 0, batch),
-		bytes:  make([]byte, 0, min(size, largestGuess)),
-		text:   make([]byte, 0, 32*batch),
-		limit:  limit,
+		events:       make([]worker.Event, 0, batch),
+		spans:        make([]spans, 0, batch),
+		bytes:        make([]byte, 0, min(size, largestGuess)),
+		text:         make([]byte, 0, 32*batch),
+		limit:        limit,
+		wholePayload: t.columns["payload"].readsBytes(),
+		wholeHeaders: t.columns["headers"].readsBytes(),
 	}
 	// The order of the claim's select list.
 	r.dest = []any{
@@ -63,14 +68,14 @@ func newEventReader(batch int, size, limit int64) *eventReader {
 }
 
 // scan reads the current row. take adds it to the events.
-func (r *eventReader) scan(rows *sql.Rows, t *table) error {
+func (r *eventReader) scan(rows *sql.Rows) error {
 	if err := rows.Scan(r.dest...); err != nil {
 		return err
 	}
-	if t.columns["payload"].readsBytes() && r.payload != nil && int64(len(r.payload)) != r.payloadBytes {
+	if r.wholePayload && r.payload != nil && int64(len(r.payload)) != r.payloadBytes {
 		return fmt.Errorf("event %d: read %d bytes of a payload of %d: %w", r.id, len(r.payload), r.payloadBytes, errColumnChanged)
 	}
-	if t.columns["headers"].readsBytes() && r.headers != nil && int64(len(r.headers)) != r.headersBytes {
+	if r.wholeHeaders && r.headers != nil && int64(len(r.headers)) != r.headersBytes {
 		return fmt.Errorf("event %d: read %d bytes of headers of %d: %w", r.id, len(r.headers), r.headersBytes, errColumnChanged)
 	}
 	return nil
