@@ -10,6 +10,7 @@ import (
 	"github.com/Azure/azure-sdk-for-go/sdk/azcore/policy"
 
 	"azsqloutbox/servicebus"
+	"azsqloutbox/servicebus/emulator"
 )
 
 const (
@@ -20,7 +21,8 @@ const (
 type fixedToken struct{}
 
 func (fixedToken) GetToken(context.Context, policy.TokenRequestOptions) (azcore.AccessToken, error) {
-	return azcore.AccessToken{Token: "token"}, nil
+	at := time.Now().Add(time.Hour)
+	return azcore.AccessToken{Token: emulator.EntraToken(at), ExpiresOn: at}, nil
 }
 
 func mustRoutes(t testing.TB, routes ...servicebus.Route) servicebus.Routes {

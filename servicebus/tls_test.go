@@ -83,11 +83,11 @@ type hangingCredential struct {
 	release chan struct{}
 }
 
-func (c *hangingCredential) GetToken(context.Context, policy.TokenRequestOptions) (azcore.AccessToken, error) {
+func (c *hangingCredential) GetToken(ctx context.Context, o policy.TokenRequestOptions) (azcore.AccessToken, error) {
 	if !c.asked.Swap(true) {
 		<-c.release
 	}
-	return azcore.AccessToken{Token: "token", ExpiresOn: time.Now().Add(time.Hour)}, nil
+	return fixedToken{}.GetToken(ctx, o)
 }
 
 // A call that hangs beyond its context is left behind: Publish returns, and the

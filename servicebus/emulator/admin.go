@@ -7,6 +7,7 @@ import (
 	"net/http"
 	"strconv"
 	"strings"
+	"time"
 
 	"go.uber.org/zap"
 
@@ -74,7 +75,10 @@ func (s *Server) mayManage(token, target string) error {
 		if rights, _, err = s.policies.checkSAS(token, target); err != nil {
 			return err
 		}
-	default: // a JWT, accepted as syntax only
+	default:
+		if _, err := checkJWT(strings.TrimPrefix(token, "Bearer "), time.Now()); err != nil {
+			return err
+		}
 		rights = s.cfg.EntraRights
 	}
 	if !rights.allow(RightManage) {

@@ -75,12 +75,8 @@ func (a *adminReader) topic(n *node) atom.TopicDescription {
 		EnablePartitioning:         c.Partitioned,
 		MaxMessageSizeInKilobytes:  c.MaxMessageBytes >> 10,
 	}
-	// The service keeps a scheduled message once, in the topic; here each
-	// subscription has its copy.
-	var scheduled int64
 	var sql, correlation int
 	for _, s := range c.Subscriptions {
-		scheduled = max(scheduled, a.subscriptionNode(n, s).source.Counts().Scheduled)
 		for _, r := range s.Rules {
 			if r.sql() != "" {
 				sql++
@@ -89,7 +85,7 @@ func (a *adminReader) topic(n *node) atom.TopicDescription {
 			}
 		}
 	}
-	d.CountDetails = atom.NewCountDetails(0, 0, scheduled)
+	d.CountDetails = atom.NewCountDetails(0, 0, n.topic.Counts().Scheduled)
 	if a.request.URL.Query().Get("api-version") >= filterCountsVersion {
 		d.SQLFilterCount, d.CorrelationFilterCount = &sql, &correlation
 	}

@@ -268,6 +268,29 @@ func TestAdminNeedsTheRightToManage(t *testing.T) {
 	}
 }
 
+func TestAdminNeedsAGoodEntraToken(t *testing.T) {
+	server := start(t, queues("q"))
+	for token, want := range map[string]int{
+		emulator.EntraToken(time.Now().Add(time.Hour)):  http.StatusOK,
+		emulator.EntraToken(time.Now().Add(-time.Hour)): http.StatusUnauthorized,
+		"x": http.StatusUnauthorized,
+	} {
+		q, err := http.NewRequest(http.MethodGet, "http://"+server.Addr()+"/q?api-version=2021-05", nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		q.Header.Set("Authorization", "Bearer "+token)
+		answer, err := http.DefaultClient.Do(q)
+		if err != nil {
+			t.Fatal(err)
+		}
+		_ = answer.Body.Close()
+		if answer.StatusCode != want {
+			t.Errorf("token %s: %s, want status %d", token, answer.Status, want)
+		}
+	}
+}
+
 func TestAdminChangesNothing(t *testing.T) {
 	server := start(t, queues("q"))
 	client := administer(t, server.ConnectionString())
@@ -329,7 +352,7 @@ func TestAdminEntriesHaveTheirOwnAddress(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		q.Header.Set("Authorization", "Bearer x")
+		q.Header.Set("Authorization", "Bearer "+emulator.EntraToken(time.Now().Add(time.Hour)))
 		answer, err := http.DefaultClient.Do(q)
 		if err != nil {
 			t.Fatal(err)

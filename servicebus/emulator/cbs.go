@@ -1,6 +1,7 @@
 package emulator
 
 import (
+	"fmt"
 	"net/http"
 	"time"
 
@@ -11,9 +12,9 @@ import (
 // https://docs.oasis-open.org/amqp/amqp-cbs/v1.0/amqp-cbs-v1.0.html
 type cbsNode struct{}
 
-// maxTokens bounds what a connection remembers; the service's bound, if it has
-// one, is not known.
-const maxTokens = 10_000
+// maxTokens is how many tokens a connection may hold (azure-sdk-for-js #1714).
+// The status of the refusal is believed.
+const maxTokens = 1000
 
 // Types of tokens.
 const (
@@ -39,7 +40,7 @@ func (c *conn) putToken(q *request) (code int, text string) {
 	token, _ := q.body.(string)
 	scope := path(q.text("name"))
 	if c.auth[scope] == nil && len(c.auth) >= maxTokens {
-		return http.StatusServiceUnavailable, "emulator: too many tokens on one connection"
+		return http.StatusForbidden, fmt.Sprintf("The maximum number of '%d' tokens per connection has been reached.", maxTokens)
 	}
 	switch kind := q.text("type"); kind {
 	case tokenSAS:
@@ -49,11 +50,11 @@ func (c *conn) putToken(q *request) (code int, text string) {
 		}
 		c.authorize(scope, rights, expires)
 	case tokenJWT:
-		// Accepted as syntax only: there is no authority here to ask.
-		if token == "" {
-			return http.StatusUnauthorized, "an empty token"
+		expires, err := checkJWT(token, time.Now())
+		if err != nil {
+			return http.StatusUnauthorized, err.Error()
 		}
-		c.authorize(scope, c.server.cfg.EntraRights, time.Time{})
+		c.authorize(scope, c.server.cfg.EntraRights, expires)
 	default:
 		return http.StatusBadRequest, "token type " + kind + " is not known"
 	}

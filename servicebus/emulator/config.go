@@ -22,6 +22,10 @@ type Config struct {
 	// does for a service that is a network away. Sends overlap: it adds latency
 	// and takes no throughput.
 	RoundTrip time.Duration
+	// MaxConnections is how many AMQP connections there may be at a time; one more
+	// is closed with amqp:resource-limit-exceeded as soon as it is open. Default
+	// 5,000, the quota of a namespace.
+	MaxConnections int
 	// LinkIdleTimeout detaches links over which no message has gone for so long,
 	// with amqp:link:detach-forced. The service does it after ten minutes; the
 	// default is never.
@@ -39,7 +43,8 @@ type Config struct {
 	Policies []Policy
 	// EntraRights are what a JWT allows, the token of a managed identity:
 	// RightManage, the default, is the role Azure Service Bus Data Owner,
-	// RightSend the role Data Sender, RightListen the role Data Receiver.
+	// RightSend the role Data Sender, RightListen the role Data Receiver. Of the
+	// token itself audience and times are checked, the signature is not.
 	EntraRights Rights
 	// Logger gets connections and refusals at debug level, and a peer's protocol
 	// errors at warn level; default none.
@@ -65,13 +70,14 @@ type Entity struct {
 	// DeadLetterOnExpiration are a queue's; on a topic they belong to the
 	// subscriptions.
 	RequiresSession        bool
-	LockDuration           time.Duration // default 1 minute
+	LockDuration           time.Duration // default 1 minute, at most 5
 	MaxDeliveryCount       int           // default 10
 	DeadLetterOnExpiration bool
-	// DefaultTTL bounds the time to live of every message; default none.
+	// DefaultTTL bounds the time to live of every message, by a second or more;
+	// default none.
 	DefaultTTL time.Duration
 	// DuplicateDetection drops messages whose id was seen within
-	// DuplicateWindow, default 10 minutes.
+	// DuplicateWindow, 20 seconds to 7 days, default 10 minutes.
 	DuplicateDetection bool
 	DuplicateWindow    time.Duration
 	// Partitioned refuses batches with more than one session id or partition
@@ -105,6 +111,7 @@ const defaultKey = "SAS_KEY_VALUE"
 
 func (c Config) withDefaults() Config {
 	c.Addr = cmp.Or(c.Addr, "127.0.0.1:0")
+	c.MaxConnections = cmp.Or(c.MaxConnections, maxConnections)
 	c.SharedAccessKey = cmp.Or(c.SharedAccessKey, defaultKey)
 	c.EntraRights = cmp.Or(c.EntraRights, RightManage)
 	if c.Logger == nil {
@@ -149,6 +156,9 @@ func (c Config) validate() error {
 	if c.RoundTrip < 0 {
 		return invalid("RoundTrip", "%s is negative", c.RoundTrip)
 	}
+	if c.MaxConnections < 0 {
+		return invalid("MaxConnections", "%d is negative", c.MaxConnections)
+	}
 	if c.LinkIdleTimeout < 0 {
 		return invalid("LinkIdleTimeout", "%s is negative", c.LinkIdleTimeout)
 	}
@@ -173,53 +183,6 @@ func (c Config) validate() error {
 		name := strings.ToLower(e.Name)
 		if names[name] {
 			return invalid("Entities.Name", "there are two of %q", e.Name)
-		}
-		names[name] = true
-	}
-	return nil
-}
-
-func (e Entity) validate(t Tier) error {
-	most := t.messageLimit()
-	if t == Premium {
-		most = premiumMaxMessageBytes
-	}
-	topic := e.Kind == Topic
-	switch {
-	case e.Kind > Topic:
-		return invalid("Kind", "%d is neither Queue nor Topic", e.Kind)
-	case e.Name == "" || strings.ContainsAny(e.Name, "$?#@*\\"):
-		return invalid("Name", "must not be empty or hold any of $?#@*\\")
-	case e.LockDuration < 0 || e.DefaultTTL < 0 || e.DuplicateWindow < 0:
-		return invalid("LockDuration, DefaultTTL, DuplicateWindow", "must not be negative")
-	case e.MaxDeliveryCount < 0:
-		return invalid("MaxDeliveryCount", "must not be negative")
-	case e.MaxMessageBytes < 0 || e.MaxMessageBytes > most:
-		return invalid("MaxMessageBytes", "%d is not between 1 and the %d of tier %s", e.MaxMessageBytes, most, t)
-	case e.MaxSizeBytes < 0:
-		return invalid("MaxSizeBytes", "must not be negative")
-	case !topic && len(e.Subscriptions) > 0:
-		return invalid("Subscriptions", "only a topic has them")
-	case topic && e.RequiresSession:
-		return invalid("RequiresSession", "a topic has no sessions, its subscriptions do")
-	case !e.DuplicateDetection && e.DuplicateWindow > 0:
-		return invalid("DuplicateWindow", "set without DuplicateDetection")
-	}
-	names := map[string]bool{}
-	for _, s := range e.Subscriptions {
-		name := strings.ToLower(s.Name)
-		switch {
-		case s.Name == "" || strings.ContainsAny(s.Name, "/$?#@*\\"):
-			return invalid("Subscriptions.Name", "must not be empty or hold any of /$?#@*\\")
-		case names[name]:
-			return invalid("Subscriptions.Name", "there are two of %q", s.Name)
-		case s.LockDuration < 0 || s.DefaultTTL < 0 || s.MaxDeliveryCount < 0:
-			return invalid("Subscriptions", "durations and counts of %q must not be negative", s.Name)
-		}
-		for _, r := range s.Rules {
-			if err := r.validate(); err != nil {
-				return fmt.Errorf("subscription %q: %w", s.Name, err)
-			}
 		}
 		names[name] = true
 	}

@@ -46,7 +46,8 @@ type conn struct {
 	out       *outbound
 	log       *zap.Logger
 	auth      authorization
-	peerFrame int // the largest frame the client takes
+	peerFrame int         // the largest frame the client takes
+	refusal   *amqp.Error // why there is to be no connection, nil if there is
 
 	mu       sync.Mutex // guards all below, sessions and links included
 	sessions map[uint16]*session
@@ -110,6 +111,10 @@ func (c *conn) handshake() error {
 		ContainerID: "emulator", MaxFrameSize: maxFrameSize, ChannelMax: channelMax,
 		IdleTimeoutMillis: uint32(idleTimeout.Milliseconds()),
 	})
+	if c.refusal != nil {
+		c.out.frame(0, &amqp.Close{Error: c.refusal})
+		return c.refusal
+	}
 	return nil
 }
 

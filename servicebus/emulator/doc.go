@@ -13,11 +13,13 @@
 //     by message id
 //   - batches that are taken whole or not at all, the rules of partitioned
 //     entities on them; limits on the size of messages and batches by tier, on
-//     their number, on ids and properties, on the entity's size
+//     their number, on ids and properties, on the entity's size, on connections
+//     of the namespace and tokens of a connection
 //   - $cbs with SAS tokens whose policy, signature, rights, entity and expiry
-//     are checked, SASL PLAIN with a policy's name and key; links end when their
-//     token does; $management: peek, schedule, cancel, renew, settle, receive
-//     deferred messages, session state
+//     are checked, JWTs of Entra whose audience and times are, SASL PLAIN with a
+//     policy's name and key; links end when their token does
+//   - $management: peek, schedule, cancel, renew, settle, receive deferred
+//     messages, session state
 //   - flow control by session window and link credit, drain, both settle
 //     modes, heartbeats, TLS, AMQP over WebSockets, links that are idle (with
 //     Config.LinkIdleTimeout)
@@ -40,30 +42,32 @@
 //
 // With a clear AMQP error (amqp:not-implemented, or 501 in a management reply):
 // transactions, rule management over AMQP, listing sessions, dynamic nodes,
-// transfer dead-letter queues, source filters other than the session filter,
-// scheduling by $management on a topic. With HTTP status 501: creating,
-// changing and deleting entities. By [Start]: SQL filters other than 1=1 and
-// 1=0, rules that compare nothing, values in rules that no message can equal.
-// By a panic, since it is a test's mistake: faults, statuses and names that
-// cannot be.
+// transfer dead-letter queues, source filters other than the session filter.
+// With HTTP status 501: creating, changing and deleting entities. By [Start]:
+// SQL filters other than 1=1 and 1=0, rules that compare nothing, values in
+// rules that no message can equal, entities that are outside the service's
+// bounds on names, durations and counts. By a panic, since it is a test's
+// mistake: faults, statuses and names that cannot be.
 //
 // # Accepted as syntax only
 //
-// JWTs, which all have the rights of Config.EntraRights and never end; the host
-// in a token's resource, of which only the path is compared; the api-version of
-// an admin request, but for the filter counts that are new in 2024-05;
-// durability and expiry policy of a terminus; priorities.
+// The signature and the issuer of a JWT, which all have the rights of
+// Config.EntraRights; the host in a SAS token's resource, of which only the path
+// is compared; the api-version of an admin request, but for the filter counts
+// that are new in 2024-05; durability and expiry policy of a terminus;
+// priorities.
 //
 // # Not there
 //
 // So that nothing can be concluded about it: actions of rules, partitioning
 // beyond the rules on batches, auto-forwarding, auto-delete, quotas on
-// connections, operations and credits of a namespace, the service's own bounds
-// on durations and counts in an entity's configuration, geo-replication,
-// persistence. An entity's AccessedAt is always unknown, and what it was created
-// and updated at is when the server was started. The service's exact error texts
-// are imitated where they were known; where the condition of an error is only
-// believed, the line that makes it says so.
+// receivers, entities and operations of a namespace, the close of connections
+// without links, geo-replication, persistence. A lock may be shorter, and an
+// entity's size another, than the service offers. An entity's AccessedAt is
+// always unknown, and what it was created and updated at is when the server was
+// started. The service's exact error texts are imitated where they were known;
+// where the condition of an error is only believed, the line that makes it says
+// so.
 //
 // Faults are scripted with [Server.Inject], [Server.KillConnections] and
 // [Server.DetachLinks]; [Server.Messages], [Server.Counts] and [Server.Stats]

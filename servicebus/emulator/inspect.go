@@ -98,10 +98,10 @@ type Counts struct {
 }
 
 // Counts says how many messages a queue or subscription holds. For a topic it
-// has Duplicates only. It panics on a name that is not there.
+// has Scheduled and Duplicates only. It panics on a name that is not there.
 func (s *Server) Counts(entity string) Counts {
 	if n := s.namespace.mustFind(entity); n.topic != nil {
-		return Counts{Duplicates: n.topic.Duplicates()}
+		return Counts(n.topic.Counts())
 	}
 	return Counts(s.source(entity).Counts())
 }

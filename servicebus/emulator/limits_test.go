@@ -244,22 +244,26 @@ func TestPartitionedEntityWithDuplicateDetectionWantsAKey(t *testing.T) {
 	}
 }
 
-func TestStartNamesTheFieldThatIsWrong(t *testing.T) {
-	for field, cfg := range map[string]emulator.Config{
-		"Entities":        {},
-		"Entities.Name":   queues("a", "A"),
-		"Name":            queues("a$b"),
-		"MaxMessageBytes": {Entities: []emulator.Entity{{Name: "q", MaxMessageBytes: 1 << 20}}},
-		"DuplicateWindow": {Entities: []emulator.Entity{{Name: "q", DuplicateWindow: 1}}},
-		"Subscriptions":   {Entities: []emulator.Entity{{Name: "q", Subscriptions: []emulator.Subscription{{Name: "s"}}}}},
-		"RequiresSession": {Entities: []emulator.Entity{{Name: "t", Kind: emulator.Topic, RequiresSession: true}}},
-	} {
-		server, err := emulator.Start(cfg)
-		if err == nil {
-			server.Close()
-		}
-		if err == nil || !strings.Contains(err.Error(), field+": ") {
-			t.Errorf("%v does not name %s", err, field)
-		}
+func TestConnectionsAboveTheQuotaAreRefused(t *testing.T) {
+	cfg := queues("q")
+	cfg.MaxConnections = 2
+	server := start(t, cfg)
+	first, second := connect(t, server), connect(t, server)
+	send(t, sender(t, first, "q"), message("a", "x"))
+	send(t, sender(t, second, "q"), message("b", "x"))
+	err := sender(t, connect(t, server), "q").SendMessage(within(t), message("c", "x"), nil)
+	if err == nil || !strings.Contains(err.Error(), "ConnectionsQuotaExceeded") {
+		t.Errorf("a third connection of two: %v", err)
+	}
+	send(t, sender(t, first, "q"), message("d", "x"))
+	if err := second.Close(within(t)); err != nil {
+		t.Fatal(err)
+	}
+	for ctx := within(t); server.Stats().Connections > 1 && ctx.Err() == nil; {
+		time.Sleep(time.Millisecond)
+	}
+	send(t, sender(t, connect(t, server), "q"), message("e", "x"))
+	if c := server.Counts("q"); c.Active != 4 {
+		t.Errorf("%d messages stored, want 4", c.Active)
 	}
 }

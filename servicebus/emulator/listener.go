@@ -7,6 +7,9 @@ import (
 	"time"
 
 	"go.uber.org/zap"
+
+	"azsqloutbox/servicebus/emulator/internal/amqp"
+	"azsqloutbox/servicebus/emulator/internal/broker"
 )
 
 // accept takes connections until the listener is closed.
@@ -53,15 +56,26 @@ func (s *Server) serve(n net.Conn) {
 	s.stats.connectionsTotal.Add(1)
 	defer s.stats.connections.Add(-1)
 	c := newConn(s, n)
-	s.mu.Lock()
-	s.clients[c] = struct{}{}
-	s.mu.Unlock()
+	s.admit(c)
 	defer func() {
 		s.mu.Lock()
 		delete(s.clients, c)
 		s.mu.Unlock()
 	}()
 	c.serve()
+}
+
+// admit counts a client among those connected, or has it told that there are
+// too many. The service calls it a quota; its condition is believed.
+func (s *Server) admit(c *conn) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if len(s.clients) >= s.cfg.MaxConnections {
+		c.refusal = amqp.Errorf(broker.CondResourceLimit, "ConnectionsQuotaExceeded for namespace %s. (emulator: %d are open)",
+			s.listener.Addr(), len(s.clients))
+		return
+	}
+	s.clients[c] = struct{}{}
 }
 
 const (

@@ -13,20 +13,24 @@ import (
 // https://learn.microsoft.com/azure/service-bus-messaging/service-bus-amqp-request-response
 type managementNode struct{ *node }
 
-// The operations that need the right to send; the others are a receiver's.
+// The names of a sender's operations.
 const (
 	scheduleOperation = "com.microsoft:schedule-message"
 	cancelOperation   = "com.microsoft:cancel-scheduled-message"
 )
 
-// operations are those modelled.
-var operations = map[string]func(*broker.Queue, map[string]any) (any, error){
+// sendOperations are a sender's, on a queue or a topic.
+var sendOperations = map[string]func(broker.Destination, map[string]any) (any, error){
+	scheduleOperation: scheduleMessage,
+	cancelOperation:   cancelScheduled,
+}
+
+// receiveOperations are a receiver's, on a queue or a subscription.
+var receiveOperations = map[string]func(*broker.Queue, map[string]any) (any, error){
 	"com.microsoft:peek-message":               peekMessage,
 	"com.microsoft:renew-lock":                 renewLock,
 	"com.microsoft:update-disposition":         updateDisposition,
 	"com.microsoft:receive-by-sequence-number": receiveBySequence,
-	scheduleOperation:                          scheduleMessage,
-	cancelOperation:                            cancelScheduled,
 	"com.microsoft:renew-session-lock":         renewSessionLock,
 	"com.microsoft:get-session-state":          getSessionState,
 	"com.microsoft:set-session-state":          setSessionState,
@@ -44,15 +48,18 @@ func (n managementNode) accept(r *receiver, m incoming) {
 
 func (n managementNode) perform(c *conn, q *request) (any, error) {
 	name := q.text("operation")
-	operation, ok := operations[name]
-	if !ok {
-		return nil, amqp.Errorf(broker.CondNotImplemented, "the management operation %q is not modelled", name)
-	}
-	if n.source == nil {
-		return nil, amqp.Errorf(broker.CondNotImplemented, "%q on a topic is not modelled", name)
-	}
+	send, sends := sendOperations[name]
+	receive, receives := receiveOperations[name]
 	needed := RightListen
-	if name == scheduleOperation || name == cancelOperation {
+	switch {
+	case !sends && !receives:
+		return nil, amqp.Errorf(broker.CondNotImplemented, "the management operation %q is not modelled", name)
+	case receives && n.source == nil:
+		return nil, amqp.Errorf(broker.CondNotImplemented, "%q on a topic is not modelled", name)
+	case sends && n.destination == nil:
+		// The condition is believed, not known.
+		return nil, amqp.Errorf(broker.CondNotAllowed, "messages cannot be sent to '%s'", n.path)
+	case sends:
 		needed = RightSend
 	}
 	if err := c.allows(n.path+managementSuffix, needed); err != nil {
@@ -65,7 +72,10 @@ func (n managementNode) perform(c *conn, q *request) (any, error) {
 	if !ok {
 		return nil, badArgument("body", q.body)
 	}
-	return operation(n.source, arguments)
+	if sends {
+		return send(n.destination, arguments)
+	}
+	return receive(n.source, arguments)
 }
 
 // managementReply has the names that the service uses on $management, which

@@ -50,7 +50,7 @@ func receiveBySequence(q *broker.Queue, arguments map[string]any) (any, error) {
 	return encoded(found)
 }
 
-func scheduleMessage(q *broker.Queue, arguments map[string]any) (any, error) {
+func scheduleMessage(d broker.Destination, arguments map[string]any) (any, error) {
 	entries, err := argumentList[map[string]any](arguments, "messages")
 	if err != nil {
 		return nil, err
@@ -68,17 +68,17 @@ func scheduleMessage(q *broker.Queue, arguments map[string]any) (any, error) {
 	if len(messages) == 0 {
 		return nil, amqp.Errorf(broker.CondArgument, "messages: none")
 	}
-	sequences, err := q.EnqueueNumbered(messages)
+	sequences, err := d.EnqueueNumbered(messages)
 	if err != nil {
 		return nil, err
 	}
 	return map[string]any{"sequence-numbers": sequences}, nil
 }
 
-func cancelScheduled(q *broker.Queue, arguments map[string]any) (any, error) {
+func cancelScheduled(d broker.Destination, arguments map[string]any) (any, error) {
 	sequences, err := argumentList[int64](arguments, "sequence-numbers")
 	if err != nil {
 		return nil, err
 	}
-	return map[string]any{}, q.Cancel(sequences)
+	return map[string]any{}, d.Cancel(sequences)
 }

@@ -77,7 +77,10 @@ func (ns namespace) add(n *node) {
 // close stops all timers.
 func (ns namespace) close() {
 	for _, n := range ns {
-		if n.source != nil {
+		switch {
+		case n.topic != nil:
+			n.topic.Close()
+		case n.source != nil:
 			n.source.Close()
 		}
 	}

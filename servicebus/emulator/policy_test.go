@@ -1,6 +1,7 @@
 package emulator_test
 
 import (
+	"cmp"
 	"context"
 	"crypto/hmac"
 	"crypto/sha256"
@@ -9,6 +10,7 @@ import (
 	"errors"
 	"fmt"
 	"net/url"
+	"strings"
 	"testing"
 	"time"
 
@@ -69,11 +71,24 @@ func TestPoliciesAllowWhatTheirRightsSay(t *testing.T) {
 	}
 }
 
-// credential gives out a token as azidentity does.
-type credential struct{}
+// credential gives out a token as azidentity does; without one of its own, a good
+// one for an hour.
+type credential struct{ token string }
 
-func (credential) GetToken(context.Context, policy.TokenRequestOptions) (azcore.AccessToken, error) {
-	return azcore.AccessToken{Token: "header.claims.signature", ExpiresOn: time.Now().Add(time.Hour)}, nil
+func (c credential) GetToken(context.Context, policy.TokenRequestOptions) (azcore.AccessToken, error) {
+	at := time.Now().Add(time.Hour)
+	return azcore.AccessToken{Token: cmp.Or(c.token, emulator.EntraToken(at)), ExpiresOn: at}, nil
+}
+
+// connectWithEntra is for a server whose certificate trust is for.
+func connectWithEntra(t *testing.T, server *emulator.Server, trust *tls.Config, c credential) *azservicebus.Client {
+	t.Helper()
+	client, err := azservicebus.NewClient(server.Addr(), c, &azservicebus.ClientOptions{RetryOptions: impatient, TLSConfig: trust})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = client.Close(context.Background()) })
+	return client
 }
 
 func TestEntraTokensAllowWhatTheRoleSays(t *testing.T) {
@@ -82,14 +97,47 @@ func TestEntraTokensAllowWhatTheRoleSays(t *testing.T) {
 	cfg.TLS, trust = certificate(t)
 	cfg.EntraRights = emulator.RightSend
 	server := start(t, cfg)
-	client, err := azservicebus.NewClient(server.Addr(), credential{},
-		&azservicebus.ClientOptions{RetryOptions: impatient, TLSConfig: trust})
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { _ = client.Close(context.Background()) })
+	client := connectWithEntra(t, server, trust, credential{})
 	send(t, sender(t, client, "q"), message("a", "x"))
-	_, err = receiver(t, client, "q", nil).ReceiveMessages(within(t), 1, nil)
+	_, err := receiver(t, client, "q", nil).ReceiveMessages(within(t), 1, nil)
+	wantCode(t, err, azservicebus.CodeUnauthorizedAccess)
+}
+
+func TestEntraTokensMustBeOursAndGood(t *testing.T) {
+	cfg := queues("q")
+	var trust *tls.Config
+	cfg.TLS, trust = certificate(t)
+	server := start(t, cfg)
+	for name, token := range map[string]string{
+		"expired":      emulator.EntraToken(time.Now().Add(-time.Minute)),
+		"not a JWT":    "token",
+		"for SQL":      "e30." + base64.RawURLEncoding.EncodeToString([]byte(`{"aud":"https://database.windows.net/","exp":9e9}`)) + ".c2ln",
+		"no signature": strings.TrimRight(emulator.EntraToken(time.Now().Add(time.Hour)), "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-"),
+	} {
+		t.Run(name, func(t *testing.T) {
+			err := sender(t, connectWithEntra(t, server, trust, credential{token}), "q").SendMessage(within(t), message("a", "x"), nil)
+			wantCode(t, err, azservicebus.CodeUnauthorizedAccess)
+		})
+	}
+	if c := server.Counts("q"); c.Active != 0 {
+		t.Errorf("%d messages were taken", c.Active)
+	}
+}
+
+func TestEntraTokenEndsAtItsTime(t *testing.T) {
+	cfg := queues("q")
+	var trust *tls.Config
+	cfg.TLS, trust = certificate(t)
+	cfg.RoundTrip = 5 * time.Millisecond // as slowly as it is asked
+	server := start(t, cfg)
+	// The client is told an hour, so it does not renew: the links are to end.
+	token := emulator.EntraToken(time.Now().Add(2 * time.Second))
+	s := sender(t, connectWithEntra(t, server, trust, credential{token}), "q")
+	send(t, s, message("a", "x"))
+	var err error
+	for end := time.Now().Add(patience); err == nil && time.Now().Before(end); {
+		err = s.SendMessage(within(t), message("b", "x"), nil)
+	}
 	wantCode(t, err, azservicebus.CodeUnauthorizedAccess)
 }
 

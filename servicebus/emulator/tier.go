@@ -21,6 +21,9 @@ const (
 	premiumMaxMessageBytes = 100 << 20
 	premiumBatchBytes      = 1 << 20
 
+	// maxConnections is the quota of AMQP connections to a namespace.
+	maxConnections = 5000
+
 	// maxBatchMessages is not documented, but enforced (azure-service-bus #397).
 	maxBatchMessages = 4500
 )

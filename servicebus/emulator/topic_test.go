@@ -3,6 +3,7 @@ package emulator_test
 import (
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/Azure/azure-sdk-for-go/sdk/azcore/to"
 
@@ -74,15 +75,45 @@ func TestDuplicatesAreDroppedSilently(t *testing.T) {
 	}
 }
 
-func TestWhatIsNotModelledIsRefused(t *testing.T) {
-	server := start(t, emulator.Config{Entities: []emulator.Entity{
-		{Name: "t", Kind: emulator.Topic, Subscriptions: []emulator.Subscription{{Name: "s"}}},
-	}})
+func TestScheduledOnATopicByManagement(t *testing.T) {
+	server := start(t, emulator.Config{Entities: []emulator.Entity{{
+		Name: "t", Kind: emulator.Topic, Subscriptions: []emulator.Subscription{
+			{Name: "all"}, {Name: "m-1", Rules: []emulator.Rule{{MessageID: "m-1"}}},
+		},
+	}}})
 	client := connect(t, server)
 	s := sender(t, client, "t")
-	if err := s.CancelScheduledMessages(within(t), []int64{1}, nil); err == nil {
-		t.Error("cancelling on a topic was made-up success")
+	numbers, err := s.ScheduleMessages(within(t), numbered(2), time.Now().Add(time.Hour), nil)
+	if err != nil || len(numbers) != 2 {
+		t.Fatalf("scheduled %v, %v", numbers, err)
 	}
+	if _, err := s.ScheduleMessages(within(t), numbered(2), time.Now().Add(50*time.Millisecond), nil); err != nil {
+		t.Fatal(err)
+	}
+	properties, err := administer(t, server.ConnectionString()).GetTopicRuntimeProperties(within(t), "t", nil)
+	if err != nil || properties.ScheduledMessageCount < 2 {
+		t.Errorf("the admin client counts %+v, %v", properties, err)
+	}
+	if err := s.CancelScheduledMessages(within(t), numbers[:1], nil); err != nil {
+		t.Error(err)
+	}
+	if err := s.CancelScheduledMessages(within(t), numbers[:1], nil); err == nil {
+		t.Error("a message was cancelled twice")
+	}
+	for name, want := range map[string]int{"all": 2, "m-1": 1} {
+		r, err := client.NewReceiverForSubscription("t", name, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := receive(t, r, want); got[want-1].MessageID != "m-1" {
+			t.Errorf("%s got %s last", name, got[want-1].MessageID)
+		}
+	}
+	if c := server.Counts("t"); c.Scheduled != 1 {
+		t.Errorf("counts are %+v, want the one message that is due in an hour", c)
+	}
+	_, err = receiver(t, client, "t", nil).PeekMessages(within(t), 1, nil)
+	wantCondition(t, err, "amqp:not-allowed")
 }
 
 func TestRulesThatAreNotModelledDoNotStart(t *testing.T) {

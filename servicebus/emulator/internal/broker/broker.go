@@ -33,6 +33,12 @@ type Destination interface {
 	// Enqueue stores all of messages or, with an error, none of them. The
 	// broker owns them afterwards. An error is an [*amqp.Error].
 	Enqueue(messages []*Message) error
+	// EnqueueNumbered is Enqueue, and returns the number that each message has
+	// there, 0 for a duplicate that was dropped.
+	EnqueueNumbered(messages []*Message) ([]int64, error)
+	// Cancel removes scheduled messages by their numbers: all or, with an error,
+	// none of them.
+	Cancel(sequences []int64) error
 	// SetMaxBytes changes the space there is.
 	SetMaxBytes(int64)
 	MaxBytes() int64

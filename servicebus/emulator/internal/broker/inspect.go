@@ -75,3 +75,11 @@ func (q *Queue) Peek(from int64, limit int, session *string) []Delivery {
 	slices.SortFunc(found, func(a, b Delivery) int { return cmp.Compare(a.Sequence, b.Sequence) })
 	return found[:min(limit, len(found))]
 }
+
+// Counts has what is scheduled in a topic and how many duplicates it dropped;
+// the rest is in its subscriptions.
+func (t *Topic) Counts() Counts {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return Counts{Scheduled: int64(t.scheduled.Len()), Duplicates: t.duplicates}
+}

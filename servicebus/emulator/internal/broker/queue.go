@@ -68,14 +68,6 @@ func newQueue(cfg QueueConfig, space *quota) *Queue {
 
 func bareQueue(cfg QueueConfig, space *quota) *Queue {
 	bySequence := func(a, b *Message) bool { return a.sequence < b.sequence }
-	byTime := func(at func(*Message) int64) func(a, b *Message) bool {
-		return func(a, b *Message) bool {
-			if at(a) != at(b) {
-				return at(a) < at(b)
-			}
-			return a.sequence < b.sequence
-		}
-	}
 	q := &Queue{
 		cfg:       cfg,
 		quota:     space,

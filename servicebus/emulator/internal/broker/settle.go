@@ -173,30 +173,3 @@ func (q *Queue) TakeDeferred(sequences []int64, session *Session, remove bool) (
 	}
 	return out, nil
 }
-
-// Cancel removes scheduled messages. With a number that is no scheduled
-// message's it removes none.
-func (q *Queue) Cancel(sequences []int64) error {
-	q.mu.Lock()
-	defer q.mu.Unlock()
-	wanted := make(map[int64]*Message, len(sequences))
-	for _, n := range sequences {
-		wanted[n] = nil
-	}
-	q.scheduled.Scan(func(m *Message) bool {
-		if _, ok := wanted[m.sequence]; ok {
-			wanted[m.sequence] = m
-		}
-		return true
-	})
-	for n, m := range wanted {
-		if m == nil {
-			return amqp.Errorf(CondMessageNotFound, "The message %d is not scheduled.", n)
-		}
-	}
-	for _, m := range wanted {
-		q.scheduled.Delete(m)
-		q.quota.release(m.size)
-	}
-	return nil
-}

@@ -1,8 +1,11 @@
 package broker
 
 import (
+	"slices"
 	"sync"
 	"time"
+
+	"github.com/tidwall/btree"
 )
 
 // TopicConfig is how a topic behaves.
@@ -14,15 +17,19 @@ type TopicConfig struct {
 }
 
 // Topic passes each message to those of its subscriptions whose rules match.
-// Without any, it keeps nothing.
+// Without any, it keeps nothing but what is scheduled.
 type Topic struct {
 	cfg           TopicConfig
 	quota         *quota
 	subscriptions []subscription
 
 	mu         sync.Mutex
-	history    *history
+	sequence   int64
+	scheduled  *btree.BTreeG[*Message] // by time
+	history    *history                // nil without duplicate detection
 	duplicates int64
+	timer      *time.Timer
+	closed     bool
 }
 
 type subscription struct {
@@ -32,10 +39,15 @@ type subscription struct {
 
 // NewTopic makes a topic without subscriptions.
 func NewTopic(cfg TopicConfig) *Topic {
-	t := &Topic{cfg: cfg, quota: newQuota(cfg.Name, cfg.MaxBytes)}
+	t := &Topic{
+		cfg: cfg, quota: newQuota(cfg.Name, cfg.MaxBytes),
+		scheduled: newTree(byTime(func(m *Message) int64 { return m.scheduled })),
+	}
 	if cfg.DuplicateWindow > 0 {
 		t.history = newHistory(cfg.DuplicateWindow.Milliseconds())
 	}
+	t.timer = time.AfterFunc(time.Hour, t.onTimer)
+	t.timer.Stop()
 	return t
 }
 
@@ -47,37 +59,92 @@ func (t *Topic) Subscribe(cfg QueueConfig, rules []Rule) *Queue {
 	return q
 }
 
-// Enqueue stores a copy of each message in every subscription that wants it:
-// all of messages or none.
+// Enqueue stores a copy of each message in every subscription that wants it,
+// now or at the time that the message says: all of messages or none.
 func (t *Topic) Enqueue(messages []*Message) error {
+	_, err := t.EnqueueNumbered(messages)
+	return err
+}
+
+// EnqueueNumbered is Enqueue, and returns the number that each message has in
+// the topic, 0 for a duplicate that was dropped.
+func (t *Topic) EnqueueNumbered(messages []*Message) ([]int64, error) {
 	if err := checkBatch(messages, false, t.cfg.Partitioned, t.history != nil); err != nil {
-		return err
+		return nil, err
 	}
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	copies, size, err := t.fanOut(messages)
-	if err != nil {
-		return err
-	}
-	if err := t.quota.take(size); err != nil {
-		return err
-	}
 	now := time.Now().UnixMilli()
+	plan, err := t.plan(messages, now)
+	if err != nil {
+		return nil, err
+	}
+	if err := t.quota.take(plan.size); err != nil {
+		return nil, err
+	}
 	if t.history != nil {
-		fresh := t.history.fresh(messages, now)
+		fresh := t.history.fresh(slices.Clone(messages), now)
 		if dropped := len(messages) - len(fresh); dropped > 0 {
 			t.duplicates += int64(dropped)
-			var left int64
-			if copies, left, err = t.fanOut(fresh); err != nil {
-				return err
+			size := plan.size
+			if plan, err = t.plan(fresh, now); err != nil {
+				return nil, err
 			}
-			t.quota.release(size - left)
+			t.quota.release(size - plan.size)
 		}
 	}
-	for i, s := range t.subscriptions {
-		s.queue.accept(copies[i], now)
+	t.carryOut(plan, now)
+	numbers := make([]int64, len(messages))
+	for i, m := range messages {
+		numbers[i] = m.sequence
 	}
-	return nil
+	return numbers, nil
+}
+
+// plan is what becomes of messages sent as one.
+type plan struct {
+	copies [][]*Message // for each subscription
+	now    []*Message   // those that copies are of
+	later  []*Message
+	size   int64
+}
+
+func (t *Topic) plan(messages []*Message, now int64) (plan, error) {
+	var p plan
+	for _, m := range messages {
+		if m.scheduled > now {
+			p.later = append(p.later, m)
+		} else {
+			p.now = append(p.now, m)
+		}
+	}
+	// What no subscription could take is refused at once, not when it is due.
+	if _, _, err := t.fanOut(p.later); err != nil {
+		return p, err
+	}
+	var err error
+	p.copies, p.size, err = t.fanOut(p.now)
+	p.size += totalSize(p.later)
+	return p, err
+}
+
+// carryOut stores what there is room for. The caller holds t.mu.
+func (t *Topic) carryOut(p plan, now int64) {
+	for _, m := range p.now {
+		t.sequence++
+		m.sequence = t.sequence
+	}
+	for _, m := range p.later {
+		t.sequence++
+		m.sequence, m.enqueued, m.state = t.sequence, now, Scheduled
+		t.scheduled.Set(m)
+	}
+	if len(p.later) > 0 {
+		t.setTimer()
+	}
+	for i, s := range t.subscriptions {
+		s.queue.accept(p.copies[i], now)
+	}
 }
 
 // fanOut copies the messages for each subscription.
@@ -109,15 +176,12 @@ func (q *Queue) accept(messages []*Message, now int64) {
 	q.store(messages, now)
 }
 
-// Duplicates is how many messages duplicate detection dropped.
-func (t *Topic) Duplicates() int64 {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	return t.duplicates
-}
-
-// Close stops the timers of all subscriptions.
+// Close stops the timers of the topic and all its subscriptions.
 func (t *Topic) Close() {
+	t.mu.Lock()
+	t.closed = true
+	t.timer.Stop()
+	t.mu.Unlock()
 	for _, s := range t.subscriptions {
 		s.queue.Close()
 	}
