@@ -19,8 +19,8 @@
 // subqueries, GROUP BY, ROW_NUMBER and ranks, UNION, EXCEPT, INTERSECT, TOP,
 // OFFSET; INSERT, UPDATE and DELETE with OUTPUT and joins; variables, table
 // variables, #tables, IF, WHILE, TRY and CATCH, THROW, RAISERROR, EXEC;
-// procedures, table types, sequences, schemas; CREATE and ALTER of tables and
-// indexes; OPENJSON, STRING_SPLIT, GENERATE_SERIES, STRING_AGG. Text in code page
+// procedures, AFTER triggers, table types, sequences, schemas; CREATE and ALTER
+// of tables and indexes; OPENJSON, STRING_SPLIT, GENERATE_SERIES, STRING_AGG. Text in code page
 // 1252 and UTF-8, under SQL, Windows and binary collations: what a code page
 // lacks is lost as on SQL Server.
 //
@@ -69,7 +69,7 @@
 //
 // # Refused
 //
-// MERGE, cursors, triggers, views, functions, foreign keys, computed columns,
+// MERGE, cursors, INSTEAD OF and DDL triggers, COLUMNS_UPDATED, views, functions, foreign keys, computed columns,
 // partitions, temporal and memory-optimized tables, columnstore, IGNORE_DUP_KEY,
 // ALLOW_ROW_LOCKS = OFF, FULL joins, CUBE and ROLLUP, window frames, FOR JSON and
 // FOR XML, methods of XML values, INSERT … EXEC, SELECT INTO a permanent table,

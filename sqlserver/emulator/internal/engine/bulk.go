@@ -18,6 +18,8 @@ type bulkLoad struct {
 	// checks is CHECK_CONSTRAINTS: without it CHECKs are passed over. keepNulls
 	// is KEEP_NULLS: without it a NULL becomes the column's default.
 	checks, keepNulls bool
+	// fires is FIRE_TRIGGERS: without it no trigger runs.
+	fires bool
 }
 
 // insertBulk is INSERT BULK t (column type, …): the client sends the rows
@@ -46,6 +48,8 @@ func (b *builder) insertBulk(st *ast.InsertBulkStatement) (node, error) {
 			load.checks = true
 		case "KeepNulls":
 			load.keepNulls = true
+		case "FireTriggers":
+			load.fires = true
 		}
 	}
 	load.plan = newUnit(b, lineOf(st), func(c *compiler) (*insertPlan, error) {
@@ -86,25 +90,29 @@ func (s *session) Bulk(ctx context.Context, columns []tds.Column, next func() ([
 			t.checks = nil
 			plan.target = &t
 		}
-		count := int64(0)
-		err = x.inTransaction(true, func(sc *statementScope) error {
+		fired := onInsert
+		if !load.fires {
+			fired = 0
+		}
+		res := &results{}
+		count, err := x.change(p.target, fired, nil, res, func(sc *statementScope) (count int64, err error) {
 			e.tx = sc.tx
 			if err := p.target.claim(e, load.lock); err != nil {
-				return err
+				return 0, err
 			}
 			p.target.count()
 			for {
 				row, ok, err := next()
 				if err != nil || !ok {
-					return err
+					return count, err
 				}
 				if !load.keepNulls {
 					if row, err = plan.fillNulls(e, row); err != nil {
-						return err
+						return 0, err
 					}
 				}
-				if err := plan.insertRow(e, row, &results{}); err != nil {
-					return err
+				if err := plan.insertRow(e, row, res); err != nil {
+					return 0, err
 				}
 				count++
 			}

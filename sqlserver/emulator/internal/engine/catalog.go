@@ -36,7 +36,7 @@ type schema struct {
 	name string
 }
 
-// object is a table, sequence, procedure or table type.
+// object is a table, sequence, procedure, trigger or table type.
 type object interface {
 	header() *objectHeader
 }
@@ -61,6 +61,7 @@ type tableDef struct {
 	// indexes has the clustered one first where there is one.
 	indexes  []*indexDef
 	checks   []*checkDef
+	triggers []*trigger
 	identity *identity
 	store    *storage.Table
 	temp     bool

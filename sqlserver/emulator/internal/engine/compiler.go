@@ -46,6 +46,8 @@ type compiler struct {
 	// checking: a CHECK, DEFAULT or index filter is compiled, which may hold no
 	// subquery.
 	checking bool
+	// firing is set in a trigger: what fires it.
+	firing *firing
 }
 
 // source is a table source with its columns, as names see it.

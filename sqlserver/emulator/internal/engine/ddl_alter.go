@@ -13,12 +13,21 @@ func errNoTable(name *ast.SchemaObjectName) error {
 	return raise(4902, 16, 1, "Cannot find the object \"%s\" because it does not exist or you do not have permissions.", objectText(name))
 }
 
+// tableToAlter finds the table of an ALTER TABLE.
+func (x *exec) tableToAlter(name *ast.SchemaObjectName) (*tableDef, error) {
+	def, err := x.tableForDDL(name, "ALTER TABLE")
+	if se, ok := err.(*sqlError); ok && se.Number == 1088 {
+		return nil, errNoTable(name)
+	}
+	return def, err
+}
+
 // alterTableAdd is ALTER TABLE … ADD of columns and constraints.
 func (x *exec) alterTableAdd(sc *statementScope, st *ast.AlterTableAddTableElementStatement) error {
 	e := x.s.engine
-	def, err := x.tableForDDL(st.SchemaObjectName, "ALTER TABLE")
+	def, err := x.tableToAlter(st.SchemaObjectName)
 	if err != nil {
-		return errNoTable(st.SchemaObjectName)
+		return err
 	}
 	if len(st.Definition.Indexes) > 0 {
 		return notModelled("ALTER TABLE ADD INDEX")
@@ -154,9 +163,9 @@ func (x *exec) checkRows(sc *statementScope, def *tableDef, checks []*checkDef) 
 
 // alterTableDrop is ALTER TABLE … DROP of constraints and columns.
 func (x *exec) alterTableDrop(sc *statementScope, st *ast.AlterTableDropTableElementStatement) error {
-	def, err := x.tableForDDL(st.SchemaObjectName, "ALTER TABLE")
+	def, err := x.tableToAlter(st.SchemaObjectName)
 	if err != nil {
-		return errNoTable(st.SchemaObjectName)
+		return err
 	}
 	if err := x.exclusively(sc, def); err != nil {
 		return err
@@ -265,9 +274,9 @@ func (t *tableDef) dependentIndex(at int) string {
 // not restated fall back to the defaults, as in SQL Server.
 func (x *exec) alterColumn(sc *statementScope, st *ast.AlterTableAlterColumnStatement) error {
 	e := x.s.engine
-	def, err := x.tableForDDL(st.SchemaObjectName, "ALTER TABLE")
+	def, err := x.tableToAlter(st.SchemaObjectName)
 	if err != nil {
-		return errNoTable(st.SchemaObjectName)
+		return err
 	}
 	at := def.column(st.ColumnIdentifier.Value)
 	if at < 0 {
@@ -336,9 +345,9 @@ func blocksAlter(def *tableDef, at int, from, to sqltype.Type) string {
 
 // alterConstraint is ALTER TABLE … CHECK and NOCHECK CONSTRAINT.
 func (x *exec) alterConstraint(sc *statementScope, st *ast.AlterTableConstraintModificationStatement) error {
-	def, err := x.tableForDDL(st.SchemaObjectName, "ALTER TABLE")
+	def, err := x.tableToAlter(st.SchemaObjectName)
 	if err != nil {
-		return errNoTable(st.SchemaObjectName)
+		return err
 	}
 	next := def.copy()
 	enable := st.ConstraintEnforcement == "Check"

@@ -27,8 +27,16 @@ func (x *exec) dropTables(sc *statementScope, st *ast.DropTableStatement) error 
 			}
 			return errCannotDrop("table", objectText(name))
 		}
+		if x.inTriggerOf(def) {
+			return errOwnTable()
+		}
 		if err := def.store.Drop(x.ctx, sc.tx); err != nil {
 			return err
+		}
+		for _, tr := range def.triggers {
+			if err := x.removeObject(sc, tr); err != nil {
+				return err
+			}
 		}
 		if err := x.removeObject(sc, def); err != nil {
 			return err

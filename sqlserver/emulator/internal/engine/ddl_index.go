@@ -289,6 +289,9 @@ func (x *exec) tableForDDL(name *ast.SchemaObjectName, statement string) (*table
 		}
 	} else if o, err := x.s.engine.lookup(name); err == nil {
 		if t, ok := o.(*tableDef); ok {
+			if x.inTriggerOf(t) {
+				return nil, errOwnTable()
+			}
 			return t, nil
 		}
 	}

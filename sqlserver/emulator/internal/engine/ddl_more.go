@@ -163,6 +163,9 @@ var ignoredDatabaseOptions = map[string]bool{
 
 // alterDatabase is ALTER DATABASE … SET for a few options.
 func (b *builder) alterDatabase(st *ast.AlterDatabaseSetStatement) (node, error) {
+	if b.inTrigger {
+		return nil, notModelled("ALTER DATABASE in a trigger, where it is not allowed")
+	}
 	if !st.UseCurrent && st.DatabaseName != nil && !strings.EqualFold(st.DatabaseName.Value, b.engine.config.Database) {
 		return nil, raiseBatch(5011, 14, 5, "User does not have permission to alter database '%s', the database does not exist, or the database is not in a state that allows access checks.", st.DatabaseName.Value)
 	}

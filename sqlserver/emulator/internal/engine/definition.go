@@ -36,6 +36,9 @@ func (b *builder) definition(st ast.Statement) (n node, ok bool, err error) {
 	case *ast.DropIndexStatement:
 		return ddl(func(x *exec, sc *statementScope) error { return x.dropIndexes(sc, st) }), true, nil
 	}
+	if n, ok, err := b.triggerStatement(st); ok || err != nil {
+		return n, ok, err
+	}
 	return b.moreDefinitions(st)
 }
 

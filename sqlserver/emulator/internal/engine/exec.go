@@ -23,6 +23,8 @@ type exec struct {
 	// caller is the module that called this one.
 	caller *exec
 	proc   *procedure
+	// firing is set for a trigger: the statement that fires it.
+	firing *firing
 	scope  *statementScope
 	// tries counts the TRY blocks around the current statement, callers'
 	// included.

@@ -225,6 +225,9 @@ func (c *compiler) namedTable(ref *ast.NamedTableReference, sc *scope) (*joinTre
 	if err != nil {
 		return nil, err
 	}
+	if c.isTransition(name) {
+		return c.transitionTable(name.BaseIdentifier.Value, as, sc)
+	}
 	if v, ok := c.engine.view(name); ok {
 		return c.catalogView(v, name.BaseIdentifier.Value, as, sc)
 	}

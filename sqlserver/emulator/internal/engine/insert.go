@@ -72,7 +72,7 @@ func (c *compiler) insert(spec *ast.InsertSpecification) (*insertPlan, error) {
 			return nil, err
 		}
 	}
-	p.output, err = c.output(spec.OutputClause, spec.OutputIntoClause, t.def, true, false, nil)
+	p.output, err = c.output(spec.OutputClause, spec.OutputIntoClause, t, onInsert, nil)
 	return p, err
 }
 
@@ -93,6 +93,9 @@ func (c *compiler) writeTarget(ref ast.TableReference) (*target, error) {
 		}
 		return c.newTarget(v.def, i, src)
 	case *ast.NamedTableReference:
+		if c.isTransition(ref.SchemaObject) {
+			return nil, errTransition()
+		}
 		if c.engine.isView(ref.SchemaObject) {
 			return nil, raiseBatch(259, 16, 1, "Ad hoc updates to system catalogs are not allowed.")
 		}
@@ -293,28 +296,27 @@ func (n *insertion) insert(x *exec) error {
 	if err := p.target.writable(x, "INSERT"); err != nil {
 		return err
 	}
-	count, res := int64(0), &results{clause: p.output}
-	err = x.inTransaction(p.target.variable < 0, func(sc *statementScope) error {
+	res := &results{clause: p.output}
+	count, err := x.change(p.target, onInsert, nil, res, func(sc *statementScope) (int64, error) {
 		e.tx = sc.tx
 		mode := storage.IX
 		if p.hints.tableLock != 0 {
 			mode = storage.X // TABLOCK too, in an INSERT
 		}
 		if err := p.target.claim(e, mode); err != nil {
-			return err
+			return 0, err
 		}
 		p.target.count()
 		rows, err := p.collect(e)
 		if err != nil {
-			return err
+			return 0, err
 		}
 		for _, values := range rows {
 			if err := p.insertRow(e, values, res); err != nil {
-				return err
+				return 0, err
 			}
-			count++
 		}
-		return nil
+		return int64(len(rows)), nil
 	})
 	if err != nil {
 		return err

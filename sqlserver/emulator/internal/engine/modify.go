@@ -23,6 +23,20 @@ type modification struct {
 	output *outputClause
 	keep   bool
 	delete bool
+	event  triggerEvents
+}
+
+// assigned are the columns that SET names.
+func (m *modification) assigned() (columns []int) {
+	if !m.target.def.fires(m.event) {
+		return nil
+	}
+	for _, s := range m.sets {
+		if s.column >= 0 {
+			columns = append(columns, s.column)
+		}
+	}
+	return columns
 }
 
 // setColumn is one SET: a column, a variable, or both.
@@ -141,7 +155,11 @@ func (c *compiler) modify(st *modifySyntax) (*modification, error) {
 	}
 	m.target.usage = c.engine.usage.updates(def, m.sets)
 	others := sc.sources
-	if m.output, err = c.output(st.output, st.into, def, !m.delete, true, others); err != nil {
+	m.event = onUpdate
+	if m.delete {
+		m.event = onDelete
+	}
+	if m.output, err = c.output(st.output, st.into, m.target, m.event, others); err != nil {
 		return nil, err
 	}
 	m.keep = m.output != nil && len(others) > 1
@@ -173,21 +191,20 @@ func (n *modifier) run(x *exec) (signal, error) {
 	if err := m.target.writable(x, n.verb); err != nil {
 		return goOn, err
 	}
-	count, res := int64(0), &results{clause: m.output}
-	err = x.inTransaction(m.target.variable < 0, func(sc *statementScope) error {
+	res := &results{clause: m.output}
+	count, err := x.change(m.target, m.event, m.assigned(), res, func(sc *statementScope) (int64, error) {
 		e.tx = sc.tx
 		changes, err := m.find(e)
 		if err != nil {
-			return err
+			return 0, err
 		}
 		m.target.count()
 		for i := range changes {
 			if err := m.apply(e, &changes[i], res, n.verb); err != nil {
-				return err
+				return 0, err
 			}
 		}
-		count = int64(len(changes))
-		return nil
+		return int64(len(changes)), nil
 	})
 	if err != nil {
 		return goOn, err

@@ -12,6 +12,9 @@ func (c *compiler) modifySource(st *modifySyntax, tree *joinTree, sc *scope) (*s
 	name, schema := "", ""
 	switch t := st.target.(type) {
 	case *ast.NamedTableReference:
+		if c.isTransition(t.SchemaObject) {
+			return nil, nil, errTransition()
+		}
 		name = t.SchemaObject.BaseIdentifier.Value
 		if t.SchemaObject.SchemaIdentifier != nil {
 			schema = t.SchemaObject.SchemaIdentifier.Value

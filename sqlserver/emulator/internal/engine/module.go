@@ -83,6 +83,8 @@ type builder struct {
 	loops  int
 	// inProcedure allows RETURN with a value.
 	inProcedure bool
+	// inTrigger refuses the statements that a DML trigger must not hold.
+	inTrigger bool
 }
 
 // declare adds a scalar variable.

@@ -22,11 +22,15 @@ type outputInto struct {
 	defaults []*scalar
 }
 
-// output compiles the OUTPUT clauses of a statement. sc holds the sources of
-// its FROM; inserted and deleted are added as the statement has them.
-func (c *compiler) output(out *ast.OutputClause, into *ast.OutputIntoClause, def *tableDef, hasInserted, hasDeleted bool, sources []*source) (*outputClause, error) {
+// output compiles the OUTPUT clauses of a statement. sources are those of its
+// FROM; inserted and deleted are added as the statement has them.
+func (c *compiler) output(out *ast.OutputClause, into *ast.OutputIntoClause, t *target, event triggerEvents, sources []*source) (*outputClause, error) {
 	if out == nil && into == nil {
 		return nil, nil
+	}
+	def := t.def
+	if out != nil && t.variable < 0 && def.fires(event) {
+		return nil, raiseBatch(334, 16, 1, "The target table '%s' of the DML statement cannot have any enabled triggers if the statement contains an OUTPUT clause without INTO clause.", def.name)
 	}
 	o := &outputClause{inserted: -1, deleted: -1}
 	sc := &scope{}
@@ -39,12 +43,12 @@ func (c *compiler) output(out *ast.OutputClause, into *ast.OutputIntoClause, def
 		return src.slot, nil
 	}
 	var err error
-	if hasInserted {
+	if event != onDelete {
 		if o.inserted, err = pseudo("inserted"); err != nil {
 			return nil, err
 		}
 	}
-	if hasDeleted {
+	if event != onInsert {
 		if o.deleted, err = pseudo("deleted"); err != nil {
 			return nil, err
 		}
@@ -82,6 +86,9 @@ func (c *compiler) outputInto(into *ast.OutputIntoClause, sc *scope) (*outputInt
 	if err != nil {
 		return nil, err
 	}
+	if err := t.mayTakeOutput(); err != nil {
+		return nil, err
+	}
 	cols, err := insertColumns(t.def, into.IntoTableColumns)
 	if err != nil {
 		return nil, err
@@ -94,14 +101,34 @@ func (c *compiler) outputInto(into *ast.OutputIntoClause, sc *scope) (*outputInt
 	return o, err
 }
 
-// results collects a statement's OUTPUT rows.
+// mayTakeOutput: the target of OUTPUT INTO has no enabled triggers and no CHECK
+// constraints (sql-docs, "OUTPUT clause").
+func (t *target) mayTakeOutput() error {
+	if t.variable >= 0 {
+		return nil
+	}
+	if t.def.fires(onInsert | onUpdate | onDelete) {
+		return raiseBatch(331, 16, 1, "The target table '%s' of the OUTPUT INTO clause cannot have any enabled triggers.", t.def.name)
+	}
+	if len(t.checks) > 0 {
+		return raiseBatch(333, 16, 1, "The target table '%s' of the OUTPUT INTO clause cannot have any enabled check constraints or any enabled rules. Found check constraint or rule '%s'.", t.def.name, t.checks[0].def.name)
+	}
+	return nil
+}
+
+// results collects a statement's OUTPUT rows, and for its triggers what it has
+// changed.
 type results struct {
-	clause *outputClause
-	rows   [][]sqltype.Value
+	clause  *outputClause
+	rows    [][]sqltype.Value
+	changed *transition
 }
 
 // add evaluates the clauses for one changed row.
 func (r *results) add(e *env, inserted, deleted []sqltype.Value) error {
+	if r.changed != nil {
+		r.changed.add(inserted, deleted)
+	}
 	o := r.clause
 	if o == nil {
 		return nil

@@ -37,7 +37,10 @@ func parse(text string, quotedIdentifier bool) (list []ast.Statement, parsed str
 	default:
 		return nil, "", errSyntax("GO")
 	}
-	list = script.Batches[0].Statements
+	list = wholeBody(script.Batches[0].Statements)
+	if err := refuseLater(list); err != nil {
+		return nil, "", err
+	}
 	return list, text, refuseImplicitExec(text, list)
 }
 
@@ -127,6 +130,12 @@ func eachStatement(list []ast.Statement, f func(ast.Statement)) {
 		case *ast.CreateProcedureStatement:
 			eachStatement(statements(st.StatementList), f)
 		case *ast.CreateOrAlterProcedureStatement:
+			eachStatement(statements(st.StatementList), f)
+		case *ast.CreateTriggerStatement:
+			eachStatement(statements(st.StatementList), f)
+		case *ast.CreateOrAlterTriggerStatement:
+			eachStatement(statements(st.StatementList), f)
+		case *ast.AlterTriggerStatement:
 			eachStatement(statements(st.StatementList), f)
 		}
 	}

@@ -104,6 +104,8 @@ func (c *compiler) condition(x ast.BooleanExpression, sc *scope) (*predicate, er
 		return c.exists(x, sc)
 	case *ast.DistinctPredicate:
 		return c.distinctFrom(x, sc)
+	case *ast.UpdateCall:
+		return c.updateCall(x)
 	case *ast.BooleanScalarPlaceholder:
 		return nil, raiseBatch(4145, 15, 1, "An expression of non-boolean type specified in a context where a condition is expected.")
 	case nil:

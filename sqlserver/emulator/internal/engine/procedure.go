@@ -133,6 +133,9 @@ func (x *exec) defineProcedure(sc *statementScope, st *procedureSyntax, p *proce
 	if err != nil {
 		return err
 	}
+	if err := p.mod.bindAhead(&exec{s: x.s, ctx: x.ctx, w: x.w, caller: x}); err != nil {
+		return err
+	}
 	def := *p
 	def.quotedIdentifier, def.ansiNulls = x.s.set.quotedIdentifier, x.s.set.ansiNulls
 	return e.catalog.change(sc.undo, func() (func(), error) {

@@ -1,7 +1,6 @@
 package engine
 
 import (
-	"errors"
 	"maps"
 
 	"azsqloutbox/sqlserver/emulator/internal/storage"
@@ -16,6 +15,8 @@ type transaction struct {
 	count int
 	// doomed is XACT_STATE() = -1: only a rollback is possible.
 	doomed bool
+	// implied is that of one statement, whose triggers see it.
+	implied bool
 	// isolation is the level it began with.
 	isolation storage.Isolation
 	saved     map[string]savepoint
@@ -87,7 +88,7 @@ func (s *session) commit(w writer) error {
 	}
 	s.tran = nil
 	defer s.publish()
-	if err := t.tx.Commit(); err != nil {
+	if err := t.tx.Commit(); err != nil || t.implied {
 		return err
 	}
 	return w.TransactionCommitted(t.id)
@@ -104,7 +105,7 @@ func (s *session) rollback(w writer) error {
 	t.undo.rollbackTo(0)
 	t.tx.Rollback()
 	s.publish()
-	if w == nil {
+	if w == nil || t.implied { // nobody was told of its beginning
 		return nil
 	}
 	return w.TransactionRolledBack(t.id)
@@ -172,10 +173,7 @@ func (x *exec) inTransaction(writes bool, f func(sc *statementScope) error) erro
 		undo := len(t.undo)
 		mark := t.tx.Savepoint()
 		err := f(x.scope)
-		if err != nil && !errors.Is(err, storage.ErrDeadlock) {
-			t.tx.RollbackTo(mark)
-			t.undo.rollbackTo(undo)
-		}
+		s.undoStatement(t, mark, undo, err)
 		return err
 	}
 	if x.scope != nil {

@@ -46,7 +46,7 @@ func (u *unit[T]) get(x *exec) (T, *env, error) {
 	}
 	c := &compiler{
 		engine: x.s.engine, session: x.s, vars: u.vars, filterable: options.wrongForFilteredIndex() == "",
-		nullsEqual: !options.ansiNulls, nullIsEmpty: !options.concatNull,
+		nullsEqual: !options.ansiNulls, nullIsEmpty: !options.concatNull, firing: x.firing,
 	}
 	plan, err := u.compile(c)
 	if err != nil {
@@ -85,6 +85,16 @@ func (u *unit[T]) bind(x *exec) error {
 		}
 	}
 	return err
+}
+
+// bindAhead compiles a module that is only being created.
+func (m *module) bindAhead(x *exec) error {
+	for _, u := range m.units {
+		if err := u.bind(x); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // boundFor is the catalog and the options that a module was bound for.

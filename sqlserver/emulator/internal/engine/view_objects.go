@@ -23,6 +23,8 @@ func objectKind(o object) (code, desc string) {
 		return "SO", "SEQUENCE_OBJECT"
 	case *procedure:
 		return "P ", "SQL_STORED_PROCEDURE"
+	case *trigger:
+		return "TR", "SQL_TRIGGER"
 	}
 	return "TT", "TYPE_TABLE"
 }
@@ -39,7 +41,11 @@ func (c *catalog) allObjects() []objectInfo {
 	var list []objectInfo
 	for _, o := range c.sorted() {
 		code, desc := objectKind(o)
-		list = append(list, objectInfo{o.header(), 0, code, desc})
+		parent := int32(0)
+		if tr, ok := o.(*trigger); ok {
+			parent = tr.parentID
+		}
+		list = append(list, objectInfo{o.header(), parent, code, desc})
 		t, ok := o.(*tableDef)
 		if !ok {
 			continue
@@ -108,7 +114,6 @@ var _ = registerViews(map[string]*view{
 		{name: "scale", typ: tinyType, nullable: true},
 		vAny("current_value"), vBit("is_exhausted"), vAny("last_used_value"),
 	}, kindIs("SO"), sequenceColumns),
-	"sys.triggers": {objectCols, func(*session) [][]sqltype.Value { return nil }},
 	"sys.key_constraints": ofKind([]outCol{{name: "unique_index_id", typ: intType, nullable: true}, vBit("is_system_named"), vBit("is_enforced")},
 		func(o objectInfo) bool { return o.code == "PK" || o.code == "UQ" }, keyConstraintColumns),
 	"sys.check_constraints":   ofKind([]outCol{vBit("is_disabled"), vBit("is_not_trusted"), vInt("parent_column_id"), vText("definition"), vBit("is_system_named")}, kindIs("C "), checkColumns),
@@ -125,7 +130,11 @@ var _ = registerViews(map[string]*view{
 	"sys.sql_modules": {moduleCols, func(s *session) [][]sqltype.Value {
 		var rows [][]sqltype.Value
 		for _, o := range s.engine.catalog.sorted() {
-			if p, ok := o.(*procedure); ok {
+			p, ok := o.(*procedure)
+			if tr, is := o.(*trigger); is {
+				p, ok = &tr.procedure, true
+			}
+			if ok {
 				rows = append(rows, catalogRow(moduleCols, p.id, p.text, p.ansiNulls, p.quotedIdentifier, false, false, false))
 			}
 		}
