@@ -100,3 +100,18 @@ IF OBJECT_ID(N'[dbo].[outbox_event_worker]', N'U') IS NULL
         CONSTRAINT [PK_outbox_event_worker] PRIMARY KEY CLUSTERED (owner)
     );
 GO
+
+-- What a person tells all workers: one row for everything, an event type or an
+-- entity that was ever paused. It outlives the workers, which read it with every
+-- heartbeat. Names are compared to the letter.
+IF OBJECT_ID(N'[dbo].[outbox_event_control]', N'U') IS NULL
+    CREATE TABLE [dbo].[outbox_event_control] (
+        scope      VARCHAR(20)   NOT NULL,
+        name       NVARCHAR(260) COLLATE Latin1_General_100_BIN2 NOT NULL,
+        paused     BIT           NOT NULL,
+        changed_by NVARCHAR(128) NOT NULL,
+        reason     NVARCHAR(400) NULL,
+        changed_at DATETIME2(3)  NOT NULL,
+        CONSTRAINT [PK_outbox_event_control] PRIMARY KEY CLUSTERED (scope, name)
+    );
+GO

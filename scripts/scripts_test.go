@@ -119,7 +119,7 @@ func TestBatchesOfNamesWithQuotes(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if got := len(Batches(script)); got != 7 {
-		t.Errorf("%d batches, want 7", got)
+	if got := len(Batches(script)); got != 8 {
+		t.Errorf("%d batches, want 8", got)
 	}
 }

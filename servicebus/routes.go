@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
+	"math"
 	"slices"
 	"time"
 
@@ -30,6 +31,9 @@ type Route struct {
 	// TTL is how long a message may wait in the entity, counted from its
 	// arrival there; zero leaves that to the entity. At most MaxTTL.
 	TTL time.Duration
+	// Rate is how many messages a second the entity may be sent by one worker;
+	// zero is no bound. Routes to the same entity share it.
+	Rate float64
 }
 
 // DefaultContentType is what a message says of its body unless its route says
@@ -47,12 +51,13 @@ type Routes struct {
 	fallback *Route
 	types    []string
 	entities []string
+	rates    map[string]float64 // by entity, where it has one
 }
 
 // NewRoutes builds Routes. It refuses a second route for an event type, a
 // second default route, and names that Service Bus does not allow.
 func NewRoutes(routes ...Route) (Routes, error) {
-	r := Routes{byType: make(map[string]*Route, len(routes))}
+	r := Routes{byType: make(map[string]*Route, len(routes)), rates: make(map[string]float64)}
 	var problems []error
 	for _, route := range routes {
 		if err := route.validate(); err != nil {
@@ -62,6 +67,12 @@ func NewRoutes(routes ...Route) (Routes, error) {
 		route.ContentType = cmp.Or(route.ContentType, DefaultContentType)
 		if !slices.Contains(r.entities, route.Entity) {
 			r.entities = append(r.entities, route.Entity)
+		}
+		if rate, ok := r.rates[route.Entity]; ok && route.Rate > 0 && rate != route.Rate {
+			problems = append(problems, fmt.Errorf("two rates for entity %q, %g and %g: its routes share one", route.Entity, rate, route.Rate))
+		}
+		if route.Rate > 0 {
+			r.rates[route.Entity] = route.Rate
 		}
 		if route.EventType == "" {
 			if r.fallback != nil {
@@ -104,6 +115,9 @@ func (r Routes) HasDefault() bool { return r.fallback != nil }
 // Entities are the queues and topics that some route leads to, each once.
 func (r Routes) Entities() []string { return slices.Clone(r.entities) }
 
+// Rate is how many messages a second may go to an entity; 0 is no bound.
+func (r Routes) Rate(entity string) float64 { return r.rates[entity] }
+
 func (r Route) validate() error {
 	name := fmt.Sprintf("route of event type %q", r.EventType)
 	if r.EventType == "" {
@@ -114,6 +128,9 @@ func (r Route) validate() error {
 	}
 	if r.TTL < 0 || r.TTL > MaxTTL || r.TTL%time.Millisecond != 0 {
 		return fmt.Errorf("%s: ttl %s: it may be whole milliseconds up to %s, or 0 for the entity's own", name, r.TTL, MaxTTL)
+	}
+	if r.Rate < 0 || math.IsInf(r.Rate, 0) || math.IsNaN(r.Rate) {
+		return fmt.Errorf("%s: rate %g: it may be a positive number of messages a second, or 0 for no bound", name, r.Rate)
 	}
 	return nil
 }

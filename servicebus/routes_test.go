@@ -69,6 +69,8 @@ func TestNewRoutesRefuses(t *testing.T) {
 		"slash at end":    {[]servicebus.Route{{Entity: "queue/"}}, "must begin and end with a letter or a digit"},
 		"negative ttl":    {[]servicebus.Route{{Entity: "a", TTL: -time.Second}}, "default route: ttl -1s"},
 		"ttl of 60 days":  {[]servicebus.Route{{Entity: "a", TTL: 60 * 24 * time.Hour}}, "whole milliseconds up to 1193h2m47.295s"},
+		"negative rate":   {[]servicebus.Route{{Entity: "a", Rate: -1}}, "default route: rate -1"},
+		"two rates":       {[]servicebus.Route{{Entity: "a", Rate: 1}, {EventType: "x", Entity: "a", Rate: 2}}, `two rates for entity "a", 1 and 2`},
 		"ttl below 1 ms":  {[]servicebus.Route{{Entity: "a", TTL: time.Microsecond}}, "ttl 1µs"},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -92,6 +94,7 @@ routes:
     ttl: 24h
   - event-type: 42 # an INT column
     entity: numbers
+    rate: 12.5
 default:
   entity: everything/else
 `))
@@ -103,7 +106,7 @@ default:
 			EventType: "OrderPlaced", Entity: "orders", SessionIDFromAggregate: true, PartitionKeyFromAggregate: true,
 			Subject: "order-placed", ContentType: "application/cloudevents+json", TTL: 24 * time.Hour,
 		},
-		{EventType: "42", Entity: "numbers"},
+		{EventType: "42", Entity: "numbers", Rate: 12.5},
 		{Entity: "everything/else"},
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
@@ -128,6 +131,7 @@ func TestParseRoutesRefuses(t *testing.T) {
 		"duplicate event type":   {"routes:\n  - {event-type: A, entity: a}\n  - {event-type: A, entity: b}\n", `routes 1 and 2 are both for event type "A"`},
 		"no event type":          {"routes:\n  - entity: a\n", `route 1 has no event-type`},
 		"default with a type":    {"default: {event-type: A, entity: a}\n", `the default route names event type "A"`},
+		"bad rate":               {"default: {entity: a, rate: fast}\n", "line 1"},
 		"bad ttl":                {"default: {entity: a, ttl: tomorrow}\n", `default route: ttl "tomorrow": write a duration`},
 		"wrong type":             {"routes:\n  - event-type: A\n    entity: a\n    session-id-from-aggregate: sometimes\n", "line 4: "},
 		"broken text":            {"routes: [\n", "line "},
@@ -144,5 +148,17 @@ func TestParseRoutesRefuses(t *testing.T) {
 				t.Errorf("ParseRoutes: %q, want one line with %q", err, c.want)
 			}
 		})
+	}
+}
+
+// The rate is the entity's: a route that names it speaks for all others.
+func TestRoutesShareTheRateOfTheirEntity(t *testing.T) {
+	routes, err := servicebus.NewRoutes(
+		servicebus.Route{EventType: "a", Entity: "orders"}, servicebus.Route{EventType: "b", Entity: "orders", Rate: 50}, servicebus.Route{Entity: "rest"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if routes.Rate("orders") != 50 || routes.Rate("rest") != 0 {
+		t.Errorf("rates are %g and %g, want 50 and none", routes.Rate("orders"), routes.Rate("rest"))
 	}
 }

@@ -19,18 +19,19 @@ type routesFile struct {
 }
 
 type routeEntry struct {
-	EventType                 string `yaml:"event-type"`
-	Entity                    string `yaml:"entity"`
-	SessionIDFromAggregate    bool   `yaml:"session-id-from-aggregate"`
-	PartitionKeyFromAggregate bool   `yaml:"partition-key-from-aggregate"`
-	Subject                   string `yaml:"subject"`
-	ContentType               string `yaml:"content-type"`
-	TTL                       string `yaml:"ttl"`
+	EventType                 string  `yaml:"event-type"`
+	Entity                    string  `yaml:"entity"`
+	SessionIDFromAggregate    bool    `yaml:"session-id-from-aggregate"`
+	PartitionKeyFromAggregate bool    `yaml:"partition-key-from-aggregate"`
+	Subject                   string  `yaml:"subject"`
+	ContentType               string  `yaml:"content-type"`
+	TTL                       string  `yaml:"ttl"`
+	Rate                      float64 `yaml:"rate"`
 }
 
 const (
 	fileKeys  = "routes, default"
-	entryKeys = "event-type, entity, session-id-from-aggregate, partition-key-from-aggregate, subject, content-type, ttl"
+	entryKeys = "event-type, entity, session-id-from-aggregate, partition-key-from-aggregate, subject, content-type, ttl, rate"
 )
 
 // ParseRoutes reads the routes of a YAML text:
@@ -43,6 +44,7 @@ const (
 //	    subject: order-placed              # default: the event type
 //	    content-type: application/json     # the default
 //	    ttl: 24h                           # default: the entity's own
+//	    rate: 800                          # messages a second to that entity; default: no bound
 //	default:                               # for every other type; optional
 //	  entity: events
 //
@@ -99,6 +101,7 @@ func (e routeEntry) route() (Route, error) {
 		PartitionKeyFromAggregate: e.PartitionKeyFromAggregate,
 		Subject:                   e.Subject,
 		ContentType:               e.ContentType,
+		Rate:                      e.Rate,
 	}
 	if e.TTL != "" {
 		ttl, err := time.ParseDuration(e.TTL)

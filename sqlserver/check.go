@@ -319,6 +319,10 @@ func (s *Store) rehearse(ctx context.Context, tx *sql.Tx, st *statements) error 
 		noIDs    = sql.Named("ids", textParam("[]"))
 		theClaim = sql.Named("claim_id", textParam(none))
 	)
+	beat, err := s.heartbeatArgs(worker.Heartbeat{})
+	if err != nil {
+		return err
+	}
 	for _, step := range []struct {
 		name, text string
 		args       []any
@@ -334,7 +338,7 @@ func (s *Store) rehearse(ctx context.Context, tx *sql.Tx, st *statements) error 
 		{"look for overdue claims", st.overdueClaims, []any{sql.Named("skip", 0), sql.Named("limit", 1)}},
 		{"reap", st.reapClaim, []any{theClaim, noIDs, sql.Named("max_attempts", s.cfg.MaxAttempts)}},
 		{"bring back due events", st.retryDue, []any{sql.Named("batch", 0)}},
-		{"heartbeat", st.heartbeat, s.heartbeatArgs(worker.Heartbeat{})},
+		{"heartbeat", st.heartbeat, beat},
 	} {
 		rows, err := tx.QueryContext(ctx, step.text, step.args...)
 		if err == nil {

@@ -42,6 +42,7 @@ func TestCheckFindsWhatIsWrong(t *testing.T) {
 		"no table":         {"DROP TABLE {events}", "cannot be seen", sqlserver.Permanent},
 		"no receipts":      {"DROP TABLE {receipts}", "_claim", sqlserver.Permanent},
 		"no workers":       {"DROP TABLE {workers}", "_worker", sqlserver.Permanent},
+		"no controls":      {"DROP TABLE {controls}", "_control", sqlserver.Permanent},
 		"no column":        {"ALTER TABLE {events} DROP COLUMN last_error", "last_error", sqlserver.Permanent},
 		"coarse fence":     {"ALTER TABLE {events} ALTER COLUMN processed_at DATETIME2(2) NULL", "processed_at", sqlserver.Permanent},
 		"nullable type":    {"DROP INDEX IX_outbox_claim ON {events}; ALTER TABLE {events} ALTER COLUMN event_type VARCHAR(100) NULL", "event_type may be NULL", sqlserver.Permanent},

@@ -102,6 +102,7 @@ func (b *outbox) drop() {
 		"DROP TABLE IF EXISTS " + b.names.Events(),
 		"DROP TABLE IF EXISTS " + b.names.Receipts(),
 		"DROP TABLE IF EXISTS " + b.names.Workers(),
+		"DROP TABLE IF EXISTS " + b.names.Controls(),
 		"DROP SEQUENCE IF EXISTS " + b.names.Sequence(),
 	} {
 		if _, err := b.db.ExecContext(ctx, drop); err != nil {
@@ -110,11 +111,12 @@ func (b *outbox) drop() {
 	}
 }
 
-// sql fills {events}, {receipts}, {workers} and {sequence} into a text.
+// sql fills {events}, {receipts}, {workers}, {controls} and {sequence} into a text.
 func (b *outbox) sql(text string) string {
 	return strings.NewReplacer(
 		"{events}", b.names.Events(), "{receipts}", b.names.Receipts(),
 		"{workers}", b.names.Workers(), "{sequence}", b.names.Sequence(),
+		"{controls}", b.names.Controls(),
 		"{business}", b.names.Workers()[:len(b.names.Workers())-1]+" business]",
 	).Replace(text)
 }

@@ -3,12 +3,15 @@ package sqlserver
 import (
 	"context"
 	"database/sql"
+	"encoding/json"
 	"fmt"
 
 	"azsqloutbox/worker"
 )
 
-// An owner is one process, so nobody else writes its row and update-then-insert
+// The answer is what people have told the workers, so that it costs no round trip
+// of its own. A process begins with @first, because a container that is started
+// again has the name of the one before. An owner is one process, so nobody else writes its row and update-then-insert
 // needs no lock between the two; the cast keeps the seek in the key's type. Rows
 // of workers that have not been seen for a day go with it: the table holds a few
 // rows.
@@ -22,6 +25,7 @@ SET    version = @version,
        lanes = @lanes,
        in_flight = @in_flight,
        breakers = @breakers,
+       started_at = CASE WHEN @first = 1 THEN @now ELSE started_at END,
        seen_at = @now
 WHERE  owner = CAST(@owner AS VARCHAR(100));
 
@@ -30,22 +34,52 @@ IF @@ROWCOUNT = 0
     VALUES (@owner, @version, @source, @lease_ms, @lanes, @in_flight, @breakers, @now, @now);
 
 DELETE FROM {workers}
-WHERE  seen_at < DATEADD(DAY, -1, @now);`
+WHERE  seen_at < DATEADD(DAY, -1, @now);
+
+SELECT c.scope, c.name, c.paused, c.changed_by, ISNULL(c.reason, N'') AS reason, c.changed_at,
+       CAST(CASE WHEN c.changed_at > w.started_at THEN 1 ELSE 0 END AS BIT) AS since_start
+FROM   {controls} AS c
+CROSS JOIN {workers} AS w
+WHERE  w.owner = CAST(@owner AS VARCHAR(100));`
 
 // Heartbeat implements worker.Keeper.
-func (s *Store) Heartbeat(ctx context.Context, h worker.Heartbeat) error {
-	return s.retrying(ctx, fmt.Sprintf("write the heartbeat of %s", s.names), func(ctx context.Context) error {
+func (s *Store) Heartbeat(ctx context.Context, h worker.Heartbeat) (told []worker.Control, err error) {
+	err = s.retrying(ctx, fmt.Sprintf("write the heartbeat of %s", s.names), func(ctx context.Context) error {
 		return s.session(ctx, func(ctx context.Context, conn *sql.Conn, st *statements) error {
-			_, err := conn.ExecContext(ctx, st.heartbeat, s.heartbeatArgs(h)...)
-			return err
+			args, err := s.heartbeatArgs(h)
+			if err != nil {
+				return err
+			}
+			rows, err := conn.QueryContext(ctx, st.heartbeat, args...)
+			if err != nil {
+				return err
+			}
+			defer rows.Close()
+			told = nil
+			for rows.Next() {
+				var c worker.Control
+				if err := rows.Scan(&c.Scope, &c.Name, &c.Paused, &c.By, &c.Reason, &c.ChangedAt, &c.SinceStart); err != nil {
+					return err
+				}
+				told = append(told, c)
+			}
+			return drain(rows)
 		})
 	})
+	if err == nil {
+		s.beaten.Store(true)
+	}
+	return told, err
 }
 
-func (s *Store) heartbeatArgs(h worker.Heartbeat) []any {
+func (s *Store) heartbeatArgs(h worker.Heartbeat) ([]any, error) {
 	breakers := any(sql.NullString{}) // an untyped nil goes out as a type that not every server takes
-	if h.Breakers != nil {
-		breakers = textParam(asciiJSON(string(h.Breakers)))
+	if len(h.Breakers) > 0 {
+		text, err := json.Marshal(h.Breakers)
+		if err != nil {
+			return nil, fmt.Errorf("write the breakers as JSON: %w", err)
+		}
+		breakers = textParam(asciiJSON(string(text)))
 	}
 	return []any{
 		sql.Named("owner", textParam(s.cfg.Owner)),
@@ -55,5 +89,6 @@ func (s *Store) heartbeatArgs(h worker.Heartbeat) []any {
 		sql.Named("lanes", h.Lanes),
 		sql.Named("in_flight", h.InFlight),
 		sql.Named("breakers", breakers),
-	}
+		sql.Named("first", !s.beaten.Load()),
+	}, nil
 }

@@ -40,7 +40,7 @@ func (n Names) Validate() error {
 		field, name, suffix string
 	}{
 		{"Schema", n.Schema, ""},
-		{"Table", n.Table, "_worker"}, // the longest of the names made from it
+		{"Table", n.Table, "_control"}, // the longest of the names made from it
 		{"ClaimIndex", n.ClaimIndex, ""},
 		{"RetryIndex", n.RetryIndex, ""},
 	} {
@@ -63,10 +63,11 @@ func checkIdentifier(name string) error {
 	return nil
 }
 
-// Events, Receipts, Workers and Sequence are the quoted two-part names.
+// Events, Receipts, Workers, Controls and Sequence are the quoted two-part names.
 func (n Names) Events() string   { return n.quoted("") }
 func (n Names) Receipts() string { return n.quoted("_claim") }
 func (n Names) Workers() string  { return n.quoted("_worker") }
+func (n Names) Controls() string { return n.quoted("_control") }
 func (n Names) Sequence() string { return n.quoted("_seq") }
 
 func (n Names) quoted(suffix string) string {
@@ -82,7 +83,7 @@ func (n Names) String() string {
 
 func quoteName(name string) string { return mssql.TSQLQuoter{}.ID(name) }
 
-// Replacer fills {schema}, {table}, {events}, {receipts}, {workers}, {sequence},
+// Replacer fills {schema}, {table}, {events}, {receipts}, {workers}, {controls}, {sequence},
 // {claim_index} and {retry_index} into a statement, quoted.
 func (n Names) Replacer() *strings.Replacer { return n.renderer(nil) }
 
@@ -94,6 +95,7 @@ func (n Names) renderer(t *table) *strings.Replacer {
 		"{events}", n.Events(),
 		"{receipts}", n.Receipts(),
 		"{workers}", n.Workers(),
+		"{controls}", n.Controls(),
 		"{schema}", quoteName(n.Schema),
 		"{table}", quoteName(n.Table),
 		"{sequence}", n.Sequence(),

@@ -213,7 +213,7 @@ func TestOtherNames(t *testing.T) {
 			if _, err := s.Reap(testContext(t)); err != nil {
 				t.Error(err)
 			}
-			if err := s.Heartbeat(testContext(t), worker.Heartbeat{}); err != nil {
+			if _, err := s.Heartbeat(testContext(t), worker.Heartbeat{}); err != nil {
 				t.Error(err)
 			}
 			if _, err := s.Backlog(testContext(t), []string{"a"}); err != nil {

@@ -3,10 +3,12 @@ package sqlserver_test
 import (
 	"database/sql"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
 	"azsqloutbox/scripts"
+	"azsqloutbox/sqlserver"
 	"azsqloutbox/worker"
 )
 
@@ -96,10 +98,10 @@ func TestHeartbeat(t *testing.T) {
 	b.exec(`INSERT INTO {workers} (owner, version, source, lease_ms, lanes, in_flight, started_at, seen_at)
 VALUES ('long gone', '1', 's', 1, 1, 1, '2020-01-01', DATEADD(DAY, -2, SYSUTCDATETIME())), ('not long gone', '1', 's', 1, 1, 1, '2020-01-01', DATEADD(HOUR, -2, SYSUTCDATETIME()))`)
 	for i, h := range []worker.Heartbeat{
-		{Lanes: 2, InFlight: 5, Breakers: []byte(`{"süd":"open"}`)},
+		{Lanes: 2, InFlight: 5, Breakers: []worker.Breaker{{Destination: "süd", State: worker.BreakerOpen}}},
 		{Lanes: 2, InFlight: 6},
 	} {
-		if err := s.Heartbeat(testContext(t), h); err != nil {
+		if _, err := s.Heartbeat(testContext(t), h); err != nil {
 			t.Fatal(err)
 		}
 		var lanes, inFlight int
@@ -113,12 +115,56 @@ VALUES ('long gone', '1', 's', 1, 1, 1, '2020-01-01', DATEADD(DAY, -2, SYSUTCDAT
 		if lanes != 2 || inFlight != 5+i || breakers.Valid != (i == 0) || seen.Before(started) {
 			t.Errorf("heartbeat %d wrote lanes %d, in flight %d, breakers %v, started %s, seen %s", i, lanes, inFlight, breakers, started, seen)
 		}
-		if want := "{\"s\\u00fcd\":\"open\"}"; i == 0 && breakers.String != want {
-			t.Errorf("breakers are %s, want %s", breakers.String, want)
+		if want := `{"destination":"s\u00fcd","state":"open"`; i == 0 && !strings.Contains(breakers.String, want) {
+			t.Errorf("breakers are %s, want %s in it", breakers.String, want)
 		}
 	}
 	if n := b.number("SELECT COUNT(*) FROM {workers}"); n != 2 {
 		t.Errorf("%d workers are left, want this one and the one that was there two hours ago", n)
+	}
+}
+
+// What people tell the workers comes back with the heartbeat, and whether they
+// said it after this process began: a container that is started again has the
+// name of the one before.
+func TestHeartbeatBringsControls(t *testing.T) {
+	b := newOutbox(t, scripts.Options{})
+	beat := func(s *sqlserver.Store) map[string]worker.Control {
+		t.Helper()
+		told, err := s.Heartbeat(testContext(t), worker.Heartbeat{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		byName := make(map[string]worker.Control)
+		for _, c := range told {
+			byName[c.Name] = c
+		}
+		return byName
+	}
+	s := b.store()
+	if got := beat(s); len(got) != 0 {
+		t.Fatalf("nobody said %v", got)
+	}
+	b.exec(`INSERT INTO {controls} (scope, name, paused, changed_by, reason, changed_at) VALUES
+('all', N'', 0, N'ops', NULL, DATEADD(SECOND, 10, SYSUTCDATETIME())),
+('event_type', N'größe', 1, N'ops', N'wait for Ænne', DATEADD(HOUR, -1, SYSUTCDATETIME()))`)
+	for range 2 {
+		got := beat(s)
+		all, one := got[""], got["größe"]
+		if all.Scope != worker.ScopeAll || all.Paused || !all.SinceStart || all.By != "ops" {
+			t.Errorf("the resume came as %+v", all)
+		}
+		if one.Scope != worker.ScopeEventType || !one.Paused || one.SinceStart || one.Reason != "wait for Ænne" || time.Since(one.ChangedAt) < 50*time.Minute {
+			t.Errorf("the pause came as %+v", one)
+		}
+	}
+	b.exec(`UPDATE {controls} SET changed_at = DATEADD(SECOND, -5, SYSUTCDATETIME()) WHERE scope = 'all'`)
+	b.exec(`UPDATE {workers} SET started_at = DATEADD(SECOND, -10, SYSUTCDATETIME())`)
+	if got := beat(s); !got[""].SinceStart {
+		t.Errorf("a resume from after the start came as %+v", got[""])
+	}
+	if got := beat(b.store()); got[""].SinceStart {
+		t.Errorf("to a process of the same name that has just started, the resume came as %+v", got[""])
 	}
 }
 

@@ -107,6 +107,8 @@ type Store struct {
 	lastClaim atomic.Int64
 	// unreadable holds the ids of receipts that were complained about.
 	unreadable sync.Map
+	// beaten is true after the first heartbeat of this process.
+	beaten atomic.Bool
 	// unaskable holds the event types that were.
 	unaskable sync.Map
 }

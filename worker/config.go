@@ -22,6 +22,13 @@ type Config struct {
 	EventTypes []string
 	Discover   bool
 
+	// Destination names the queue or topic of an event type. Types with the same
+	// one share a breaker, a rate and a pause. Default: each type its own.
+	Destination func(eventType string) string
+	// Rate is how many events a second may be claimed for a destination; 0 is no
+	// bound, and so is a nil Rate.
+	Rate func(destination string) float64
+
 	// Lanes claim at the same time, each on a database connection of its own.
 	// Default 2: more made it slower on two cores, and claims are short.
 	Lanes int
@@ -56,7 +63,8 @@ type Config struct {
 	// MaxAttempts parks an event that failed so many times. Default 10.
 	MaxAttempts int
 
-	// Paused connects and says so, but claims, reaps and retries nothing.
+	// Paused connects and says so, but claims, reaps and retries nothing until a
+	// Control says resume.
 	Paused bool
 	// Drain makes Run return once nothing is pending and nothing in flight.
 	Drain bool
@@ -104,6 +112,9 @@ func (c Config) withDefaults() Config {
 	c.ReapEvery = cmp.Or(c.ReapEvery, DefaultReapEvery)
 	c.HeartbeatEvery = cmp.Or(c.HeartbeatEvery, DefaultHeartbeatEvery)
 	c.MaxAttempts = cmp.Or(c.MaxAttempts, DefaultMaxAttempts)
+	if c.Destination == nil {
+		c.Destination = func(eventType string) string { return eventType }
+	}
 	if c.Observer == nil {
 		c.Observer = Observers{}
 	}

@@ -75,8 +75,9 @@ type Keeper interface {
 	// RetryDue moves FAILED events whose retry_at has come back to PENDING and
 	// returns how many.
 	RetryDue(ctx context.Context) (int, error)
-	// Heartbeat writes this worker's row.
-	Heartbeat(ctx context.Context, h Heartbeat) error
+	// Heartbeat writes this worker's row and returns what people have told all
+	// workers of the table.
+	Heartbeat(ctx context.Context, h Heartbeat) ([]Control, error)
 }
 
 // Reaped is what one Reap did.
@@ -96,9 +97,8 @@ type Reaped struct {
 type Heartbeat struct {
 	Lanes    int
 	InFlight int
-	// Breakers is a JSON object of the event types that cannot be published, and
-	// since when; nil where there are none.
-	Breakers []byte
+	// Breakers are the destinations that do not take what they are sent.
+	Breakers []Breaker
 }
 
 // Backlog is what waits in the table. The loop does not need it; metrics and

@@ -28,6 +28,8 @@ type fakeStore struct {
 	took time.Duration
 	// hang keeps a call until its context ends.
 	hang func(call string) bool
+	// controls are what heartbeats return.
+	controls []Control
 	// foldCase makes the table's collation case-insensitive.
 	foldCase bool
 }
@@ -273,8 +275,18 @@ func (s *fakeStore) OpenReceipts(ctx context.Context) (int, error) {
 
 func (s *fakeStore) RetryDue(ctx context.Context) (int, error) { return 0, s.enter(ctx, "RetryDue") }
 
-func (s *fakeStore) Heartbeat(ctx context.Context, _ Heartbeat) error {
-	return s.enter(ctx, "Heartbeat")
+func (s *fakeStore) Heartbeat(ctx context.Context, _ Heartbeat) ([]Control, error) {
+	err := s.enter(ctx, "Heartbeat")
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return slices.Clone(s.controls), err
+}
+
+// tell is what outboxctl pause and resume do.
+func (s *fakeStore) tell(list ...Control) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.controls = list
 }
 
 // publisherFunc makes a Publisher of a function.

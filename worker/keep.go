@@ -17,14 +17,18 @@ const (
 )
 
 // keep starts what the table needs from time to time; all of it ends with ctx.
-// A paused worker only shows that it is there.
+// A paused worker only shows that it is there, and listens.
 func (w *Worker) keep(ctx context.Context, wg *sync.WaitGroup) {
-	wg.Go(func() { every(ctx, w.cfg.HeartbeatEvery, w.heartbeat) })
-	if w.cfg.Paused {
-		return
+	unpaused := func(do func(context.Context)) func(context.Context) {
+		return func(ctx context.Context) {
+			if !w.isPaused() {
+				do(ctx)
+			}
+		}
 	}
-	wg.Go(func() { every(ctx, w.cfg.ReapEvery, w.reap) })
-	wg.Go(func() { every(ctx, w.cfg.ReapEvery, w.retry) })
+	wg.Go(func() { every(ctx, w.cfg.HeartbeatEvery, w.heartbeat) })
+	wg.Go(func() { every(ctx, w.cfg.ReapEvery, unpaused(w.reap)) })
+	wg.Go(func() { every(ctx, w.cfg.ReapEvery, unpaused(w.retry)) })
 	if !w.cfg.Discover {
 		wg.Go(func() { every(ctx, unroutedEvery, w.reportUnrouted) })
 	}
@@ -60,11 +64,36 @@ func (w *Worker) retry(ctx context.Context) {
 	w.note(ctx, w.retries, err)
 }
 
-func (w *Worker) heartbeat(ctx context.Context) {
-	err := w.cfg.Store.Heartbeat(ctx, Heartbeat{
-		Lanes: w.cfg.Lanes, InFlight: int(w.inFlight.Load()), Breakers: w.cooldown.state(),
+func (w *Worker) heartbeat(ctx context.Context) { w.note(ctx, w.beats, w.beat(ctx)) }
+
+// beat writes this worker's row and takes what people have told the workers.
+func (w *Worker) beat(ctx context.Context) error {
+	told, err := w.cfg.Store.Heartbeat(ctx, Heartbeat{
+		Lanes: w.cfg.Lanes, InFlight: int(w.inFlight.Load()), Breakers: w.breakers.list(),
 	})
-	w.note(ctx, w.beats, err)
+	if err != nil {
+		return err
+	}
+	before, was := w.controls.allPaused()
+	w.controls.set(told)
+	w.schedule.rest(w.pausedType)
+	why, is := w.controls.allPaused()
+	switch {
+	case is && (!was || why != before || !w.connected.Load()):
+		w.log.Info("paused: nothing is claimed, reaped or retried", zap.String("why", why))
+	case was && !is:
+		w.log.Info("resumed")
+	}
+	return nil
+}
+
+func (w *Worker) isPaused() bool {
+	_, paused := w.controls.allPaused()
+	return paused
+}
+
+func (w *Worker) pausedType(eventType string) bool {
+	return w.controls.paused(eventType, w.cfg.Destination(eventType))
 }
 
 func (w *Worker) reportUnrouted(ctx context.Context) {

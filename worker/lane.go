@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"math/rand/v2"
+	"slices"
 	"time"
 
 	"go.uber.org/zap"
@@ -14,6 +15,9 @@ const (
 	probePatience = 10 * time.Second
 	// barPoll is how often a lane asks whether settling works again.
 	barPoll = 500 * time.Millisecond
+	// pausePoll is how often a paused lane asks whether it still is; the answer
+	// changes with a heartbeat.
+	pausePoll = time.Second
 )
 
 // stages are the contexts of a run. Each outlives the one before it.
@@ -66,6 +70,10 @@ func (w *Worker) claim(st stages, r round) error {
 		c = Claim{}
 	}
 	w.schedule.done(r, c)
+	w.paces.give(r.eventType, r.batch-len(c.Events))
+	if r.turn.probe && err == nil {
+		w.breakers.probed(r.eventType, c.Events)
+	}
 	if len(c.Events) == 0 {
 		w.outstanding.Add(-1)
 		<-w.places
@@ -90,8 +98,8 @@ func (w *Worker) publish(sending context.Context, c Claim, until, leaseOver time
 	<-w.places
 }
 
-// report says what a person should know of the outcomes, and lets the event
-// type rest when its batch did not go out.
+// report says what a person should know of the outcomes, and opens the breaker
+// when a batch did not go out for its destination's sake.
 func (w *Worker) report(c Claim, outcomes []Outcome, began time.Time) {
 	if len(outcomes) != len(c.Events) {
 		w.log.Error("the publisher broke its contract; events without an outcome count as unsent",
@@ -100,10 +108,15 @@ func (w *Worker) report(c Claim, outcomes []Outcome, began time.Time) {
 	t := count(len(c.Events), outcomes)
 	switch {
 	case t.unsent == 0:
-		w.cooldown.passed(c.Receipt.EventType, began)
-	case !errors.Is(t.unsentErr, errGraceOver):
-		w.cooldown.failed(c.Receipt.EventType, t.unsentErr)
-		w.schedule.rest(c.Receipt.EventType)
+		w.breakers.passed(c.Receipt.EventType, began)
+	case errors.Is(t.unsentErr, errGraceOver):
+	case t.sent > 0 && doubtful(t.unsentErr):
+		// The destination took the others. What it did not take may be a message's
+		// own doing, and the publisher goes on to find out which.
+	default:
+		w.breakers.failed(c.Receipt.EventType, t.unsentErr)
+		down := w.cfg.Destination(c.Receipt.EventType)
+		w.schedule.rest(func(t string) bool { return w.cfg.Destination(t) == down })
 	}
 	if t.refused+t.failed == 0 {
 		return
@@ -137,7 +150,12 @@ func (w *Worker) nextRound(st stages) (round, bool) {
 			if trial {
 				r.batch = 1
 			}
-			return r, true
+			if r.batch = w.paces.take(r.eventType, r.batch); r.batch > 0 {
+				return r, true
+			}
+			w.schedule.done(r, Claim{}) // its destination has had its events for now
+			w.outstanding.Add(-1)
+			continue
 		}
 		w.outstanding.Add(-1)
 		select {
@@ -158,6 +176,11 @@ func (w *Worker) refill(st stages) {
 	ctx := st.claiming
 	if w.schedule.open() {
 		return // another lane was quicker
+	}
+	if w.isPaused() {
+		w.schedule.begin(nil, w.cfg.Batch, nil)
+		sleep(ctx, pausePoll)
+		return
 	}
 	pause := idlePause(w.cfg.IdlePoll, w.schedule.claimed(), w.cfg.Batch)
 	if !sleepUnless(ctx, pause, w.schedule.deepened) {
@@ -191,7 +214,8 @@ func (w *Worker) refill(st stages) {
 		st.drained()
 		return
 	}
-	w.schedule.begin(w.cooldown.awake(types), w.cfg.Batch, w.cooldown.trying)
+	types = slices.DeleteFunc(types, w.pausedType)
+	w.schedule.begin(w.breakers.awake(types), w.cfg.Batch, w.breakers.probe)
 }
 
 // idlePause is IdlePoll after an empty cycle and nothing after one that filled

@@ -56,8 +56,9 @@ func (o *outage) err() error {
 	return fmt.Errorf("%s has been failing for %s: %w", o.subject, time.Since(o.since).Round(time.Second), o.last)
 }
 
-func (o *outage) begun() time.Time {
+// facts are when the outage began, how often it was met and how last.
+func (o *outage) facts() (since time.Time, count int, last error) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	return o.since
+	return o.since, o.count, o.last
 }

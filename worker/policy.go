@@ -48,6 +48,13 @@ func retryDelay(spent int) time.Duration {
 	return d - time.Duration(rand.Int64N(int64(d/4)))
 }
 
+// doubtful says whether an error may be about a message rather than about its
+// destination: a send that was not answered, say.
+func doubtful(err error) bool {
+	var d interface{ Doubtful() bool }
+	return errors.As(err, &d) && d.Doubtful()
+}
+
 func reason(err error) string {
 	if err == nil {
 		return "the publisher gave no reason"

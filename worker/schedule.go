@@ -33,11 +33,11 @@ type turn struct {
 	active    int // handed out and not back
 	deep      bool
 	finished  bool
-	trial     bool // one small claim, because the last one could not be sent
+	probe     bool // one small claim, because the last one could not be sent
 }
 
 func (t *turn) open(maxRounds int) bool {
-	if t.trial {
+	if t.probe {
 		maxRounds = 1
 	}
 	return !t.finished && t.rounds < maxRounds && (t.deep || t.active == 0)
@@ -51,11 +51,11 @@ type round struct {
 	batch     int
 }
 
-// begin starts a cycle with claims of batch events, or one trial claim of the
-// types that trying names. Rounds of the last cycle that are still out do no
+// begin starts a cycle with claims of batch events, or one small claim of the
+// types that probe names, from where it says. Rounds of the last cycle that are still out do no
 // harm: their turns are simply not looked at any more. No cursor survives; that
 // a type was still deep when its rounds were used up does.
-func (s *schedule) begin(types []string, batch int, trying func(eventType string) bool) {
+func (s *schedule) begin(types []string, batch int, probe func(eventType string) (Cursor, bool)) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	deep := make(map[string]bool, len(s.types))
@@ -66,18 +66,22 @@ func (s *schedule) begin(types []string, batch int, trying func(eventType string
 	s.types = make([]*turn, len(types))
 	for i, t := range types {
 		s.types[i] = &turn{eventType: t, batch: batch, deep: deep[t]}
-		if trying != nil && trying(t) {
-			s.types[i].trial, s.types[i].batch = true, min(batch, trialBatch)
+		if probe == nil {
+			continue
+		}
+		if from, is := probe(t); is {
+			s.types[i].probe, s.types[i].batch, s.types[i].cursor = true, min(batch, probeBatch), from
 		}
 	}
 }
 
-// rest finishes a type for this cycle: its batches cannot go out.
-func (s *schedule) rest(eventType string) {
+// rest finishes the types that resting names for this cycle: their batches
+// cannot or shall not go out.
+func (s *schedule) rest(resting func(eventType string) bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for _, t := range s.types {
-		if t.eventType == eventType {
+		if resting(t.eventType) {
 			t.finished, t.deep = true, false
 		}
 	}

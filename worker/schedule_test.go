@@ -126,16 +126,19 @@ func TestScheduleIgnoresRoundsOfAnEarlierCycle(t *testing.T) {
 	}
 }
 
-func TestScheduleTrialIsOneSmallClaim(t *testing.T) {
+func TestScheduleProbeIsOneSmallClaim(t *testing.T) {
 	s := newSchedule(20, 0)
-	s.begin([]string{"down", "up"}, 500, func(eventType string) bool { return eventType == "down" })
+	s.begin([]string{"down", "up"}, 500, func(eventType string) (Cursor, bool) { return After(7), eventType == "down" })
 	batches := map[string][]int{}
 	for range 4 {
 		r := draw(t, s)
 		batches[r.eventType] = append(batches[r.eventType], r.batch)
+		if r.eventType == "down" && r.after != After(7) {
+			t.Errorf("the probe begins at %+v", r.after)
+		}
 		s.done(r, claimOf(1, 5, true))
 	}
-	want := map[string][]int{"down": {trialBatch}, "up": {500, 500, 500}}
+	want := map[string][]int{"down": {probeBatch}, "up": {500, 500, 500}}
 	if diff := cmp.Diff(want, batches); diff != "" {
 		t.Errorf("claims (-want +got):\n%s", diff)
 	}
@@ -146,7 +149,7 @@ func TestScheduleRestEndsATypeInMidCycle(t *testing.T) {
 	s.begin([]string{"a"}, 5, nil)
 	s.done(draw(t, s), claimOf(1, 5, true))
 	draw(t, s)
-	s.rest("a")
+	s.rest(func(eventType string) bool { return eventType == "a" })
 	drawNothing(t, s)
 	s.begin([]string{"a"}, 5, nil)
 	draw(t, s)

@@ -18,7 +18,9 @@ type Worker struct {
 	log *zap.Logger
 
 	schedule *schedule
-	cooldown *cooldown
+	breakers *breakers
+	paces    *paces
+	controls controls
 	catalog  *catalog
 
 	probing    chan struct{}               // held by the one lane that looks for work
@@ -51,7 +53,9 @@ func New(cfg Config) (*Worker, error) {
 		// The first look for work comes without the pause that an empty cycle
 		// earns.
 		schedule:   newSchedule(cfg.MaxRounds, cfg.Batch),
-		cooldown:   newCooldown(cfg.Logger),
+		breakers:   newBreakers(cfg.Logger, cfg.Destination),
+		paces:      newPaces(cfg.Rate, cfg.Destination),
+		controls:   controls{waiting: cfg.Paused},
 		catalog:    newCatalog(cfg.EventTypes, cfg.Discover),
 		probing:    make(chan struct{}, 1),
 		probePause: newPause(100*time.Millisecond, 5*time.Second),
@@ -121,15 +125,10 @@ func (w *Worker) Run(ctx context.Context) error {
 		(&settler{w: w}).run(settling)
 	}()
 
-	if w.cfg.Paused {
-		w.log.Info("paused: connected, but nothing is claimed, reaped or retried")
-		<-claiming.Done()
-	} else {
-		for range w.cfg.Lanes {
-			lanes.Go(func() {
-				w.lane(stages{claiming: claiming, reading: reading, sending: sending, drained: stopClaiming})
-			})
-		}
+	for range w.cfg.Lanes {
+		lanes.Go(func() {
+			w.lane(stages{claiming: claiming, reading: reading, sending: sending, drained: stopClaiming})
+		})
 	}
 	lanes.Wait()
 	stopClaiming()
@@ -158,6 +157,11 @@ func (w *Worker) connect(ctx context.Context) error {
 		if err == nil {
 			err = w.catalog.check(check, w.cfg.Store)
 		}
+		if err == nil {
+			// Before anything is claimed, so that a pause which is in force holds
+			// for a worker that starts.
+			err = w.beat(check)
+		}
 		cancel()
 		switch {
 		case err == nil:
@@ -184,18 +188,24 @@ func (w *Worker) Ready() error {
 		return errors.New("stopping")
 	case !w.connected.Load():
 		return firstError(w.database.err(), errors.New("not connected to the database yet"))
-	case w.cfg.Paused:
+	case w.isPaused():
 		return w.beats.err()
 	case w.bar.closed():
 		return fmt.Errorf("claiming has stopped because settling is refused: %w", errors.Join(w.settles.err(), w.returns.err()))
 	}
-	return errors.Join(w.probes.err(), w.claims.err(), w.settles.err(), w.reaps.err(), w.retries.err(), w.cooldown.err())
+	return errors.Join(w.probes.err(), w.claims.err(), w.settles.err(), w.reaps.err(), w.retries.err(), w.breakers.err())
 }
 
 // Status is a snapshot for status pages and heartbeats.
 type Status struct {
 	Connected bool
+	// Paused says that nothing at all is claimed, and PausedWhy in words why.
 	Paused    bool
+	PausedWhy string
+	// Pauses are what people have paused, in whole or in part.
+	Pauses []Control
+	// Breakers are the destinations that do not take what they are sent.
+	Breakers []Breaker
 	// Events claimed and not decided yet, and claims not settled yet.
 	InFlightEvents int64
 	OpenClaims     int64
@@ -207,9 +217,13 @@ type Status struct {
 
 // Status may be called at any time.
 func (w *Worker) Status() Status {
+	why, paused := w.controls.allPaused()
 	return Status{
 		Connected:      w.connected.Load(),
-		Paused:         w.cfg.Paused,
+		Paused:         paused,
+		PausedWhy:      why,
+		Pauses:         w.controls.active(),
+		Breakers:       w.breakers.list(),
 		InFlightEvents: w.inFlight.Load(),
 		OpenClaims:     w.outstanding.Load(),
 		EventTypes:     w.catalog.types(),

@@ -38,6 +38,9 @@ func (s Settings) check() error {
 			return fmt.Errorf("--%s is %d, it may be 1 to %d", n.flag, n.value, n.most)
 		}
 	}
+	if r := s.ServiceBus.Rate; r < 0 || math.IsInf(r, 0) || math.IsNaN(r) {
+		return fmt.Errorf("--servicebus-rate is %g, it may be a positive number of messages a second, or 0 for no bound", r)
+	}
 	for _, d := range []struct {
 		flag         string
 		value, least time.Duration

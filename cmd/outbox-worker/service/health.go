@@ -59,7 +59,7 @@ var statusPage = template.Must(template.New("status").Parse(`<!doctype html>
 <style>body{font:15px/1.5 system-ui,sans-serif;margin:2rem;max-width:52rem}td,th{padding:.15rem 1rem .15rem 0;text-align:left}.bad{color:#b00020}</style>
 <h1>outbox-worker {{.About.Version}}</h1>
 <p>{{.About.Table}} → {{.About.Broker}}, as {{.About.Owner}}, up {{.Up}}</p>
-{{if .NotReady}}<p class="bad">Not ready: {{.NotReady}}</p>{{else if .Status.Paused}}<p>Paused: connected, claiming nothing.</p>{{else}}<p>Ready.</p>{{end}}
+{{if .NotReady}}<p class="bad">Not ready: {{.NotReady}}</p>{{else if .Status.Paused}}<p>Paused, claiming nothing: {{.Status.PausedWhy}}.</p>{{else}}<p>Ready.</p>{{end}}
 <p>In flight: {{.Status.InFlightEvents}} events, {{.Status.OpenClaims}} open claims</p>
 {{with .Status.Unrouted}}<p class="bad">Pending events that no route names: {{range .}}{{printf "%q" .}} {{end}}</p>{{end}}
 {{with .Backlog}}<table><tr><th>event type<th>pending<th>oldest</tr>

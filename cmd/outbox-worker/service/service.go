@@ -114,6 +114,10 @@ func (s *Service) workerConfig(routes servicebus.Routes) worker.Config {
 		Store: s.store, Publisher: s.publisher, Logger: s.log,
 		Observer:   worker.Observers{s.metrics},
 		EventTypes: routes.EventTypes(), Discover: routes.HasDefault(),
+		Destination: destination(routes),
+		Rate: func(entity string) float64 {
+			return cmp.Or(routes.Rate(entity), s.settings.ServiceBus.Rate)
+		},
 		Lanes: c.Lanes, Batch: c.Batch, MaxRounds: c.MaxRounds,
 		Lease: c.Lease, Grace: s.settings.Process.Grace,
 		IdlePoll: c.IdlePoll, ReapEvery: c.ReapEvery,
@@ -129,6 +133,16 @@ func (s *Service) workerConfig(routes servicebus.Routes) worker.Config {
 		cfg.PublishDeadline = *c.PublishDeadline
 	}
 	return cfg
+}
+
+// destination names the queue or topic of an event type.
+func destination(routes servicebus.Routes) func(string) string {
+	return func(eventType string) string {
+		if route, ok := routes.Lookup(eventType); ok {
+			return route.Entity
+		}
+		return "no route: " + eventType
+	}
 }
 
 // Run works until ctx ends or the backlog is drained, and then closes

@@ -54,6 +54,7 @@ type ServiceBusSettings struct {
 
 	BatchBytes  *int          `name:"servicebus-batch-bytes" placeholder:"BYTES" help:"A lower cap than the link's for one batch."`
 	Connections int           `name:"servicebus-connections" default:"1" help:"AMQP connections; more than one helps at very high rates."`
+	Rate        float64       `name:"servicebus-rate" placeholder:"N" help:"Messages a second this worker sends to one queue or topic at most, where its route names no rate of its own. Default: no bound. The Standard tier has 1,000 a second for a whole namespace."`
 	SendTimeout time.Duration `name:"servicebus-send-timeout" default:"10s" help:"Deadline of one send, its own retries included."`
 }
 
@@ -68,7 +69,7 @@ type ClaimSettings struct {
 	IdlePoll        time.Duration  `default:"${idle_poll}" help:"Longest pause between two looks for pending events. With --entity, types not seen for two minutes are looked for once a second."`
 	ReapEvery       time.Duration  `default:"${reap_every}" help:"Pause between two looks for leases that are over."`
 	MaxAttempts     int            `default:"${max_attempts}" help:"An event that failed so many times is parked."`
-	Paused          bool           `help:"Connect and say so, but claim nothing."`
+	Paused          bool           `help:"Connect and say so, but claim nothing until outboxctl resume --all."`
 	Drain           bool           `help:"Empty the backlog of the routed event types, then exit. Waits as long as something cannot be published; FAILED events do not count."`
 }
 

@@ -1,0 +1,98 @@
+package worker
+
+import (
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"go.uber.org/zap"
+	"go.uber.org/zap/zaptest/observer"
+)
+
+func TestPauseAndResume(t *testing.T) {
+	destination := func(eventType string) string { return "to-" + eventType[:1] }
+	for name, c := range map[string]struct {
+		pause Control
+		moves []string // the types that still move
+	}{
+		"all":        {Control{Scope: ScopeAll}, nil},
+		"event type": {Control{Scope: ScopeEventType, Name: "a1"}, []string{"a2", "b1"}},
+		"entity":     {Control{Scope: ScopeEntity, Name: "to-a"}, []string{"b1"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				store := newFakeStore()
+				c.pause.Paused, c.pause.By, c.pause.Reason = true, "ops@host", "the consumer is being moved"
+				store.tell(c.pause)
+				types := []string{"a1", "a2", "b1"}
+				for _, eventType := range types {
+					store.add(eventType, 10)
+				}
+				w, stop := start(t, Config{Store: store, Publisher: publishAll, EventTypes: types, Destination: destination})
+				time.Sleep(time.Minute)
+				if got, want := store.count("processed"), 10*len(c.moves); got != want {
+					t.Errorf("%d events were processed during the pause, want %d", got, want)
+				}
+				if err := w.Ready(); err != nil {
+					t.Errorf("a worker that was paused by a person is not ready: %v", err)
+				}
+				status := w.Status()
+				if len(status.Pauses) != 1 || status.Pauses[0].By != "ops@host" || status.Paused != (c.moves == nil) {
+					t.Errorf("status says %+v", status)
+				}
+				if c.moves == nil && (store.called("Reap") > 0 || store.called("RetryDue") > 0 || store.called("Pending") > 0) {
+					t.Error("a pause of everything still reaps, retries or probes")
+				}
+				c.pause.Paused, c.pause.SinceStart = false, true
+				store.tell(c.pause)
+				time.Sleep(time.Minute)
+				if got := store.count("processed"); got != 30 {
+					t.Errorf("%d of 30 events were processed after the resume", got)
+				}
+				// And in the middle of the work.
+				c.pause.Paused = true
+				store.tell(c.pause)
+				time.Sleep(2 * DefaultHeartbeatEvery)
+				store.add("a1", 10)
+				time.Sleep(time.Minute)
+				if got := store.count("processed"); got != 30 {
+					t.Errorf("%d events were processed, want none of those written after the second pause", got)
+				}
+				if err := stop(); err != nil {
+					t.Fatal(err)
+				}
+			})
+		})
+	}
+}
+
+// A worker that starts paused waits for a resume that is said after its start;
+// one from before says nothing about it.
+func TestPausedStartWaitsForAResume(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		store := newFakeStore()
+		store.tell(Control{Scope: ScopeAll})
+		store.add("a", 10)
+		logs, seen := observer.New(zap.InfoLevel)
+		w, stop := start(t, Config{Store: store, Publisher: publishAll, EventTypes: []string{"a"}, Paused: true, Logger: zap.New(logs)})
+		time.Sleep(10 * time.Minute)
+		if got := store.count("processed"); got != 0 {
+			t.Fatalf("%d events were processed by a paused worker", got)
+		}
+		if why := w.Status().PausedWhy; !strings.Contains(why, "--paused") {
+			t.Errorf("the status says %q", why)
+		}
+		store.tell(Control{Scope: ScopeAll, SinceStart: true})
+		time.Sleep(time.Minute)
+		if got := store.count("processed"); got != 10 {
+			t.Errorf("%d of 10 events were processed after the resume", got)
+		}
+		if got := seen.FilterMessageSnippet("paused").Len() + seen.FilterMessageSnippet("resumed").Len(); got != 2 {
+			t.Errorf("%d log lines of pause and resume, want 2: %v", got, seen.All())
+		}
+		if err := stop(); err != nil {
+			t.Fatal(err)
+		}
+	})
+}

@@ -1,0 +1,85 @@
+package worker
+
+import (
+	"testing"
+	"testing/synctest"
+	"time"
+)
+
+// A rate is kept over any length of time, by claims that are worth making.
+func TestRateBoundsADestination(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		store := newFakeStore()
+		store.took = time.Millisecond
+		store.add("slow1", 20_000)
+		store.add("slow2", 20_000)
+		store.add("fast", 20_000)
+		_, stop := start(t, Config{
+			Store: store, Publisher: publishAll, EventTypes: []string{"slow1", "slow2", "fast"},
+			Destination: func(eventType string) string {
+				if eventType == "fast" {
+					return "fast"
+				}
+				return "slow"
+			},
+			Rate: func(destination string) float64 {
+				if destination == "slow" {
+					return 100
+				}
+				return 0
+			},
+		})
+		time.Sleep(time.Minute)
+		fast := 0
+		store.mu.Lock()
+		slow := 0
+		for _, r := range store.rows {
+			switch {
+			case r.status != "processed":
+			case r.event.Type == "fast":
+				fast++
+			default:
+				slow++
+			}
+		}
+		claims := store.calls["Claim"]
+		store.mu.Unlock()
+		if err := stop(); err != nil {
+			t.Fatal(err)
+		}
+		// One second's worth to begin with, then a hundred a second.
+		if slow < 5_500 || slow > 6_100 {
+			t.Errorf("%d events in a minute at 100/s", slow)
+		}
+		if fast != 20_000 {
+			t.Errorf("%d of 20000 events of the destination without a rate", fast)
+		}
+		if claims > 4*60+100 {
+			t.Errorf("%d claims in a minute, want four a second at most for the slow destination", claims)
+		}
+	})
+}
+
+func TestPaceWaitsForAQuantum(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		p := newPaces(func(string) float64 { return 40 }, itself)
+		if got := p.take("a", 500); got != 40 {
+			t.Fatalf("took %d at first, want a second's worth", got)
+		}
+		time.Sleep(200 * time.Millisecond)
+		if got := p.take("a", 500); got != 0 {
+			t.Errorf("took %d after 200 ms, want to wait for a quarter of a second", got)
+		}
+		time.Sleep(100 * time.Millisecond)
+		if got := p.take("a", 500); got != 12 {
+			t.Errorf("took %d after 300 ms at 40/s, want 12", got)
+		}
+		p.give("a", 12)
+		if got := p.take("a", 5); got != 5 {
+			t.Errorf("took %d of what was given back, want 5", got)
+		}
+		if got := newPaces(func(string) float64 { return 0.5 }, itself).take("a", 500); got != 1 {
+			t.Errorf("a rate of one event in two seconds gave %d", got)
+		}
+	})
+}
