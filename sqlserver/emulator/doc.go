@@ -4,7 +4,8 @@
 // shows what was executed. Faults can be scripted into it, and a restart.
 //
 // It stands for Azure SQL Database: one user database, engine edition 5,
-// READ_COMMITTED_SNAPSHOT on, SQL logins, everybody db_owner, nothing on disk.
+// READ_COMMITTED_SNAPSHOT on, SQL logins, everybody db_owner, nothing on disk. As
+// another Edition it has that one's properties, views and refusals, no more.
 // It is meant to be strict rather than wide: what it does not model is an error,
 // SQL Server's own where there is one (102, 155, 208, 321 and their like), else
 // number 50999, which says so. A result that is made up is a defect.
@@ -54,8 +55,12 @@
 //   - waits are those for locks.
 //
 // sys.dm_db_resource_stats, sys.index_resumable_operations and the views of Query
-// Store are there and empty, sys.database_query_store_options says OFF, and
-// sys.dm_user_db_resource_governance is not there (208).
+// Store are there and empty, sys.database_query_store_options says OFF. Every other
+// view that the documentation has for the edition is 50999; one that it does not
+// have, or that only master has, is 208.
+//
+// What an engine in memory cannot have (waits for the log rate, page density, rows
+// of Query Store, a permission that is missing) a test may make up with FakeView.
 //
 // # Accepted as syntax only
 //

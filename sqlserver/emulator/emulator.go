@@ -32,6 +32,11 @@ type Config struct {
 	Password string
 	// Database is the name of the only user database. Default DefaultDatabase.
 	Database string
+	// Edition is the product to stand for. Default AzureSQLDatabase.
+	Edition Edition
+	// ServiceObjective is what DATABASEPROPERTYEX says of an Azure SQL database;
+	// nothing is limited by it. Default GP_Gen5_2.
+	ServiceObjective string
 	// RoundTrip is waited before every reply, as a network would.
 	RoundTrip time.Duration
 	// Logger may be nil.
@@ -46,7 +51,7 @@ func (c Config) Validate() error {
 	if c.RoundTrip < 0 {
 		return errors.New("emulator: RoundTrip must not be negative")
 	}
-	return nil
+	return c.validateEdition()
 }
 
 // Server is a running emulator. Its methods may be called at any time from any
@@ -75,7 +80,12 @@ func Start(config Config) (*Server, error) {
 		return nil, err
 	}
 	s := &Server{config: config, served: make(chan struct{})}
-	s.engine = engine.New(engine.Config{Database: config.Database, Logger: config.Logger})
+	s.engine = engine.New(engine.Config{
+		Database:         config.Database,
+		Logger:           config.Logger,
+		Edition:          engineEditions[config.Edition],
+		ServiceObjective: config.ServiceObjective,
+	})
 	var err error
 	s.protocol, err = tds.New(tds.Config{
 		Backend:   &backend{server: s, inner: s.engine},

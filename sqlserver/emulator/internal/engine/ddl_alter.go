@@ -285,6 +285,9 @@ func (x *exec) alterColumn(sc *statementScope, st *ast.AlterTableAlterColumnStat
 	if st.DataType == nil || st.IsMasked || st.Encryption != nil || st.GeneratedAlways != "" {
 		return notModelled("ALTER COLUMN %s", st.AlterTableAlterColumnOption)
 	}
+	if err := e.online(st.Options); err != nil {
+		return err
+	}
 	old := def.columns[at]
 	col := *old
 	if col.typ, err = e.dataType(st.DataType); err != nil {

@@ -44,6 +44,9 @@ func (x *exec) alterOneIndex(sc *statementScope, next *tableDef, ix *indexDef, s
 		if wrong := x.s.set.wrongForFilteredIndex(); ix.filter != nil && wrong != "" {
 			return raise(1934, 16, 1, "ALTER INDEX failed because the following SET options have incorrect settings: '%s'. Verify that SET options are correct for use with indexed views and/or indexes on computed columns and/or filtered indexes and/or query notifications and/or XML data type methods and/or spatial index operations.", wrong)
 		}
+		if err := x.s.engine.online(st.IndexOptions); err != nil {
+			return err
+		}
 		if err := ix.setOptions(st.IndexOptions); err != nil {
 			return err
 		}

@@ -46,6 +46,9 @@ func (e *Engine) addUnique(def *tableDef, st *ast.UniqueConstraintDefinition) er
 			}
 		}
 	}
+	if err := e.online(st.IndexOptions); err != nil {
+		return err
+	}
 	if err := ix.setOptions(st.IndexOptions); err != nil {
 		return err
 	}
@@ -94,6 +97,9 @@ func (e *Engine) newIndex(def *tableDef, st *indexSyntax) (*indexDef, error) {
 			return nil, raise(1909, 16, 1, "Cannot use duplicate column names in index. Column name '%s' listed more than once.", name)
 		}
 		ix.include = append(ix.include, at)
+	}
+	if err := e.online(st.options); err != nil {
+		return nil, err
 	}
 	if err := ix.setOptions(st.options); err != nil {
 		return nil, err
@@ -156,7 +162,7 @@ func (ix *indexDef) setOptions(list []ast.IndexOption) error {
 				if on {
 					return notModelled("IGNORE_DUP_KEY")
 				}
-			case "SortInTempDB", "StatisticsNoRecompute", "StatisticsIncremental", "DropExisting", "AllowRowLocks", "Resumable", "XmlCompression":
+			case "SortInTempDB", "StatisticsNoRecompute", "StatisticsIncremental", "DropExisting", "AllowRowLocks", "Resumable", "XmlCompression", "Online":
 				if o.OptionKind == "DropExisting" && on {
 					return notModelled("DROP_EXISTING = ON")
 				}

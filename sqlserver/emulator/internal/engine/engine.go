@@ -45,6 +45,10 @@ type Config struct {
 	Server string
 	// Logger gets one debug line a statement; nil is silent.
 	Logger *zap.Logger
+	// Edition is the product that it stands for.
+	Edition Edition
+	// ServiceObjective of an Azure SQL database; "GP_Gen5_2" when empty.
+	ServiceObjective string
 }
 
 // Engine is one database on one server. It is safe for any number of sessions
@@ -65,6 +69,9 @@ type Engine struct {
 	// spids maps storage's session ids to the sessions', which outlive a reset.
 	spids sync.Map
 
+	fakesMu sync.RWMutex
+	fakes   map[string]*fakeView
+
 	lastTransaction atomic.Uint64
 	started         time.Time
 }
@@ -73,6 +80,9 @@ type Engine struct {
 func New(config Config) *Engine {
 	config.Database = cmp.Or(config.Database, "outbox")
 	config.Server = cmp.Or(config.Server, "emulator")
+	if config.Edition == AzureSQLDatabase {
+		config.ServiceObjective = cmp.Or(config.ServiceObjective, "GP_Gen5_2")
+	}
 	log := config.Logger
 	if log == nil {
 		log = zap.NewNop()
@@ -83,8 +93,9 @@ func New(config Config) *Engine {
 		db:       storage.New(),
 		catalog:  newCatalog(),
 		plans:    newPlanCache(),
-		database: newDatabaseOptions(),
+		database: config.Edition.database(),
 		sessions: make(map[*session]struct{}),
+		fakes:    make(map[string]*fakeView),
 		started:  time.Now().UTC(),
 	}
 }

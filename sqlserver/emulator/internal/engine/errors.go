@@ -37,6 +37,8 @@ type sqlError struct {
 	// compile is an error of binding names, which no TRY of the same module
 	// catches.
 	compile bool
+	// before is an error that is reported ahead of it.
+	before *sqlError
 }
 
 // message is tds.Error without its method, which would hide sqlError's own.

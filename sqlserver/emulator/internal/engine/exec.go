@@ -117,6 +117,12 @@ func (x *exec) fail(err error) error {
 		x.doom(se)
 		return se
 	}
+	if se.before != nil {
+		se.before.Line = se.Line
+		if err := x.w.Error(se.before.wire(x.s)); err != nil {
+			return err
+		}
+	}
 	if err := x.w.Error(se.wire(x.s)); err != nil {
 		return err
 	}

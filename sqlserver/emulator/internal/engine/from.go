@@ -228,7 +228,10 @@ func (c *compiler) namedTable(ref *ast.NamedTableReference, sc *scope) (*joinTre
 	if c.isTransition(name) {
 		return c.transitionTable(name.BaseIdentifier.Value, as, sc)
 	}
-	if v, ok := c.engine.view(name); ok {
+	switch v, err := c.engine.systemView(name); {
+	case err != nil:
+		return nil, err
+	case v != nil:
 		return c.catalogView(v, name.BaseIdentifier.Value, as, sc)
 	}
 	def, err := c.table(name)

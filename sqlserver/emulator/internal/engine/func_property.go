@@ -7,19 +7,20 @@ import (
 	"azsqloutbox/sqlserver/emulator/internal/sqltype"
 )
 
-// serverProperty answers as Azure SQL Database does: engine edition 5.
+// serverProperty is SERVERPROPERTY.
 func serverProperty(e *env, v []sqltype.Value) (sqltype.Value, error) {
+	facts := e.x.s.engine.edition()
 	switch strings.ToLower(v[0].S) {
 	case "productversion":
-		return nvarcharValue("12.0.2000.8"), nil
+		return nvarcharValue(facts.version), nil
 	case "productlevel":
 		return nvarcharValue("RTM"), nil
 	case "productmajorversion":
-		return nvarcharValue("12"), nil
+		return nvarcharValue(facts.major), nil
 	case "edition":
-		return nvarcharValue("SQL Azure"), nil
+		return nvarcharValue(facts.edition), nil
 	case "engineedition":
-		return intValue(5), nil
+		return intValue(facts.engineEdition), nil
 	case "servername", "machinename":
 		return nvarcharValue(e.x.s.engine.config.Server), nil
 	case "collation":
@@ -29,7 +30,7 @@ func serverProperty(e *env, v []sqltype.Value) (sqltype.Value, error) {
 }
 
 func databaseProperty(e *env, v []sqltype.Value) (sqltype.Value, error) {
-	d := e.x.s.engine.database
+	d, objective := e.x.s.engine.database, e.x.s.engine.config.ServiceObjective
 	if !strings.EqualFold(v[0].S, e.x.s.engine.config.Database) {
 		return sqltype.Value{}, nil
 	}
@@ -44,9 +45,15 @@ func databaseProperty(e *env, v []sqltype.Value) (sqltype.Value, error) {
 		}
 		return nvarcharValue("READ_WRITE"), nil
 	case "edition":
-		return nvarcharValue("GeneralPurpose"), nil
+		if objective == "" {
+			return sqltype.Value{}, nil
+		}
+		return nvarcharValue(serviceTier(objective)), nil
 	case "serviceobjective":
-		return nvarcharValue("GP_Gen5_2"), nil
+		if objective == "" {
+			return sqltype.Value{}, nil
+		}
+		return nvarcharValue(objective), nil
 	case "recovery":
 		return nvarcharValue("FULL"), nil
 	case "useraccess":

@@ -18,7 +18,7 @@ var globalVariables = map[string]struct {
 	"@@SPID":             {smallType, func(s *session) sqltype.Value { return sqltype.Value{Kind: sqltype.SmallInt, N: s.spid()} }},
 	"@@NESTLEVEL":        {intType, func(s *session) sqltype.Value { return intValue(int64(s.nesting)) }},
 	"@@IDENTITY":         {sqltype.Type{Kind: sqltype.Decimal, Precision: 38}, func(s *session) sqltype.Value { return s.globalIdentity }},
-	"@@VERSION":          {nvarcharType(300), func(*session) sqltype.Value { return nvarcharValue(versionText) }},
+	"@@VERSION":          {nvarcharType(300), func(s *session) sqltype.Value { return nvarcharValue(s.engine.edition().versionText()) }},
 	"@@SERVERNAME":       {nvarcharType(128), func(s *session) sqltype.Value { return nvarcharValue(s.engine.config.Server) }},
 	"@@SERVICENAME":      {nvarcharType(128), func(*session) sqltype.Value { return nvarcharValue("MSSQLSERVER") }},
 	"@@LOCK_TIMEOUT":     {intType, func(s *session) sqltype.Value { return intValue(s.set.lockTimeoutMillis()) }},
@@ -26,15 +26,11 @@ var globalVariables = map[string]struct {
 	"@@MAX_PRECISION":    {tinyType, func(*session) sqltype.Value { return sqltype.Value{Kind: sqltype.TinyInt, N: 38} }},
 	"@@DATEFIRST":        {tinyType, func(*session) sqltype.Value { return sqltype.Value{Kind: sqltype.TinyInt, N: 7} }},
 	"@@LANGUAGE":         {nvarcharType(128), func(*session) sqltype.Value { return nvarcharValue("us_english") }},
-	"@@MICROSOFTVERSION": {intType, func(*session) sqltype.Value { return intValue(0x0C0007D0) }},
+	"@@MICROSOFTVERSION": {intType, func(s *session) sqltype.Value { return intValue(s.engine.edition().microsoft) }},
 	"@@TEXTSIZE":         {intType, func(s *session) sqltype.Value { return intValue(s.set.textSize) }},
 	"@@PROCID":           {intType, func(*session) sqltype.Value { return intValue(0) }},
 	"@@FETCH_STATUS":     {intType, func(*session) sqltype.Value { return intValue(0) }},
 }
-
-// versionText is what Azure SQL Database calls itself, with the emulator's name
-// so that nobody takes it for the real thing.
-const versionText = "Microsoft SQL Azure (RTM) - 12.0.2000.8 (embedded emulator for tests, not SQL Server)"
 
 func (c *compiler) globalVariable(name string) (*scalar, error) {
 	g, ok := globalVariables[strings.ToUpper(name)]

@@ -96,7 +96,7 @@ func (c *compiler) writeTarget(ref ast.TableReference) (*target, error) {
 		if c.isTransition(ref.SchemaObject) {
 			return nil, errTransition()
 		}
-		if c.engine.isView(ref.SchemaObject) {
+		if c.engine.exists(viewKey(ref.SchemaObject)) {
 			return nil, raiseBatch(259, 16, 1, "Ad hoc updates to system catalogs are not allowed.")
 		}
 		def, err := c.table(ref.SchemaObject)

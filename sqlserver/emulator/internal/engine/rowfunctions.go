@@ -17,12 +17,14 @@ type rowFunction struct {
 	// server is set instead of rows for a dynamic management function, whose
 	// arguments may be DEFAULT.
 	server func(s *session, args []sqltype.Value) ([][]sqltype.Value, error)
+	// parameters are the names of a dynamic management function's parameters.
+	parameters []string
 }
 
 // rowFunctions is where another one is added.
 var rowFunctions = map[string]rowFunction{
-	"STRING_SPLIT":    {2, 3, splitColumns, splitRows, nil},
-	"GENERATE_SERIES": {2, 3, seriesColumns, seriesRows, nil},
+	"STRING_SPLIT":    {min: 2, max: 3, cols: splitColumns, rows: splitRows},
+	"GENERATE_SERIES": {min: 2, max: 3, cols: seriesColumns, rows: seriesRows},
 }
 
 // registerServerFunctions adds dynamic management functions by the names of
@@ -30,15 +32,17 @@ var rowFunctions = map[string]rowFunction{
 func registerServerFunctions(list map[string]serverFunction) bool {
 	for name, f := range list {
 		cols := func([]*scalar) []outCol { return slices.Clone(f.cols) }
-		rowFunctions["SYS."+strings.ToUpper(name)] = rowFunction{f.args, f.args, cols, nil, f.rows}
+		rowFunctions["SYS."+strings.ToUpper(name)] = rowFunction{len(f.parameters), len(f.parameters), cols, nil, f.rows, f.parameters}
 	}
 	return true
 }
 
+// serverFunction is a dynamic management function. Without rows it has its columns
+// as documented, and the engine does not model it.
 type serverFunction struct {
-	args int
-	cols []outCol
-	rows func(s *session, args []sqltype.Value) ([][]sqltype.Value, error)
+	parameters []string
+	cols       []outCol
+	rows       func(s *session, args []sqltype.Value) ([][]sqltype.Value, error)
 }
 
 func splitColumns(args []*scalar) []outCol {
@@ -93,10 +97,35 @@ func seriesRows(args []sqltype.Value, emit func(row []sqltype.Value) error) erro
 	return nil
 }
 
-func (c *compiler) tableFunction(name string, params []ast.ScalarExpression, as string, columns []*ast.Identifier, sc *scope) (*joinTree, error) {
+// rowFunction finds a function by its name as it was written.
+func (e *Engine) rowFunction(name string) (rowFunction, error) {
+	key := strings.ToLower(name)
 	f, ok := rowFunctions[strings.ToUpper(name)]
-	if !ok {
-		return nil, errNoObject(name)
+	_, isView := views[key]
+	if isView || ok && f.rows == nil && !e.exists(key) {
+		return f, errNoObject(name)
+	}
+	fake := e.fake(key)
+	switch {
+	case fake != nil && !ok:
+		return f, notModelled("%s: a function that it does not know cannot be faked", key)
+	case fake != nil:
+		f.cols = func([]*scalar) []outCol { return slices.Clone(fake.cols) }
+		f.server = func(s *session, args []sqltype.Value) ([][]sqltype.Value, error) {
+			return fake.answer(s, f.parameters, args)
+		}
+	case ok && f.rows == nil && f.server == nil, !ok && e.exists(key):
+		return f, notModelled("%s", key)
+	case !ok:
+		return f, errNoObject(name)
+	}
+	return f, nil
+}
+
+func (c *compiler) tableFunction(name string, params []ast.ScalarExpression, as string, columns []*ast.Identifier, sc *scope) (*joinTree, error) {
+	f, err := c.engine.rowFunction(name)
+	if err != nil {
+		return nil, err
 	}
 	if len(params) < f.min || len(params) > f.max {
 		return nil, raiseBatch(174, 15, 1, "The %s function requires %d argument(s).", strings.ToLower(name), f.min)

@@ -15,7 +15,7 @@ var _ = registerViews(map[string]*view{
 })
 
 var _ = registerServerFunctions(map[string]serverFunction{
-	"dm_db_index_physical_stats": {5, physicalCols, physicalRows},
+	"dm_db_index_physical_stats": {[]string{"database_id", "object_id", "index_id", "partition_number", "mode"}, physicalCols, physicalRows},
 })
 
 // hobt is a heap or an index that has rows.

@@ -14,9 +14,9 @@ var _ = registerViews(map[string]*view{
 })
 
 var _ = registerServerFunctions(map[string]serverFunction{
-	"dm_exec_sql_text":        {1, sqlTextCols, sqlTextRows},
-	"dm_exec_query_plan":      {1, queryPlanCols, queryPlanRows},
-	"dm_exec_plan_attributes": {1, planAttributeCols, planAttributeRows},
+	"dm_exec_sql_text":        {[]string{"handle"}, sqlTextCols, sqlTextRows},
+	"dm_exec_query_plan":      {[]string{"plan_handle"}, queryPlanCols, queryPlanRows},
+	"dm_exec_plan_attributes": {[]string{"plan_handle"}, planAttributeCols, planAttributeRows},
 })
 
 func vHandle(name string) outCol {

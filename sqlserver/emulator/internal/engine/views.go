@@ -3,17 +3,15 @@ package engine
 import (
 	"maps"
 	"slices"
-	"strings"
 	"time"
-
-	"github.com/sqlc-dev/teesql/ast"
 
 	"azsqloutbox/sqlserver/emulator/internal/sqltype"
 )
 
 // view is a catalog view: its columns, and its rows from the engine's own
 // state. It has the columns that the engine can answer for and no others;
-// asking for another one is error 207.
+// asking for another one is error 207. A view without rows has its columns as
+// documented, for FakeView: the engine does not model it (50999).
 type view struct {
 	cols []outCol
 	rows func(s *session) [][]sqltype.Value
@@ -73,22 +71,7 @@ func catalogRow(cols []outCol, values ...any) []sqltype.Value {
 	return row
 }
 
-// view finds a catalog view by its name. Views of sys need their schema named,
-// or the database's own: sys.x or db.sys.x.
-func (e *Engine) view(name *ast.SchemaObjectName) (*view, bool) {
-	if name.SchemaIdentifier == nil {
-		return nil, false
-	}
-	v, ok := views[strings.ToLower(name.SchemaIdentifier.Value+"."+name.BaseIdentifier.Value)]
-	return v, ok
-}
-
-func (e *Engine) isView(name *ast.SchemaObjectName) bool {
-	_, ok := e.view(name)
-	return ok
-}
-
-func (c *compiler) catalogView(v *view, name, as string, sc *scope) (*joinTree, error) {
+func (c *compiler) catalogView(v *viewSource, name, as string, sc *scope) (*joinTree, error) {
 	schema := ""
 	if as == "" {
 		as, schema = name, "sys"
@@ -99,7 +82,11 @@ func (c *compiler) catalogView(v *view, name, as string, sc *scope) (*joinTree, 
 	}
 	sc.sources = append(sc.sources, src)
 	rows := stepFunc(func(e *env, next func() error) error {
-		for _, row := range v.rows(e.x.s) {
+		list, err := v.rows(e.x.s)
+		if err != nil {
+			return err
+		}
+		for _, row := range list {
 			e.rows[src.slot] = row
 			if err := next(); err != nil {
 				return err
