@@ -4,7 +4,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"net"
+	"net/url"
 	"strings"
 	"time"
 
@@ -18,6 +20,8 @@ type serveCmd struct {
 
 	SQLRoundTrip  time.Duration `name:"sql-round-trip" default:"0s" help:"Delay of every answer of the SQL engine, as a network would."`
 	AMQPRoundTrip time.Duration `name:"amqp-round-trip" default:"0s" help:"Delay of the broker's answer to a send."`
+
+	TLSDir string `name:"tls-dir" placeholder:"DIR" help:"Write the certificate of both engines to DIR/certificate.pem, so that clients can verify it."`
 
 	LogLevel string `default:"info" enum:"debug,info,warn,error" help:"debug, info, warn or error."`
 }
@@ -39,24 +43,73 @@ func (c *serveCmd) Validate() error {
 // needs, ready for eval in a shell.
 func (c *serveCmd) Run(ctx context.Context, s streams) error {
 	log := service.NewLogger(service.ProcessSettings{LogFormat: "console", LogLevel: c.LogLevel}, s.err)
-	stack, err := local.Start(ctx, local.Config{
+	config := local.Config{
 		SQLAddr: c.SQLAddr, AMQPAddr: c.AMQPAddr,
 		SQLRoundTrip: c.SQLRoundTrip, AMQPRoundTrip: c.AMQPRoundTrip,
 		Logger: log,
-	})
+	}
+	certificate, err := c.certify(&config)
 	if err != nil {
 		return err
 	}
-	for _, v := range [][2]string{
-		{"OUTBOX_SQL_DSN", stack.SQL.DSN()},
-		{"OUTBOX_SERVICEBUS_CONNECTION_STRING", stack.Bus.ConnectionString()},
-		{"OUTBOX_ENTITY", local.Entity},
-	} {
-		fmt.Fprintf(s.out, "export %s=%s\n", v[0], shellQuote(v[1]))
+	stack, err := local.Start(ctx, config)
+	if err != nil {
+		return err
 	}
+	if certificate != "" {
+		dsn, err := verifying(stack.SQL.DSN(), certificate)
+		if err != nil {
+			return errors.Join(err, stack.Close())
+		}
+		export(s.out, "OUTBOX_SQL_DSN", dsn)
+		export(s.out, "OUTBOX_TLS_CERTIFICATE", certificate)
+		export(s.out, "OUTBOX_SERVICEBUS_TLS", stack.Bus.ConnectionString())
+	} else {
+		export(s.out, "OUTBOX_SQL_DSN", stack.SQL.DSN())
+	}
+	// A worker cannot be told of a certificate, so it goes without TLS.
+	export(s.out, "OUTBOX_SERVICEBUS_CONNECTION_STRING", stack.Bus.PlainConnectionString())
+	export(s.out, "OUTBOX_ENTITY", local.Entity)
 	log.Info("both engines listen; Ctrl-C ends them and forgets their data")
 	<-ctx.Done()
 	return stack.Close()
+}
+
+// certify gives the engines a certificate of the hosts that they listen on, where
+// one is asked for, and returns its file.
+func (c *serveCmd) certify(config *local.Config) (file string, err error) {
+	if c.TLSDir == "" {
+		return "", nil
+	}
+	var hosts []string
+	for _, address := range []string{c.SQLAddr, c.AMQPAddr} {
+		host, _, err := net.SplitHostPort(address)
+		if err != nil {
+			return "", err
+		}
+		hosts = append(hosts, host)
+	}
+	if config.Certificate, err = local.NewCertificate(hosts...); err != nil {
+		return "", err
+	}
+	return local.WriteCertificate(c.TLSDir, config.Certificate)
+}
+
+// verifying is the DSN of a client that verifies the server's certificate.
+func verifying(dsn, certificate string) (string, error) {
+	u, err := url.Parse(dsn)
+	if err != nil {
+		return "", err
+	}
+	query := u.Query()
+	query.Del("trustservercertificate")
+	query.Set("certificate", certificate)
+	u.RawQuery = query.Encode()
+	return u.String(), nil
+}
+
+func export(w io.Writer, name, value string) {
+	fmt.Fprintf(w, "export %s=%s\n", name, shellQuote(value))
 }
 
 // shellQuote makes one word of s for a POSIX shell.

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"net/url"
 	"strconv"
 	"strings"
 	"time"
@@ -87,16 +88,22 @@ func (s *Server) mayManage(token, target string) error {
 	return nil
 }
 
-// page cuts from a list what $skip and $top ask for; the service gives out 100
-// at most.
-func page[T any](q *http.Request, all []T) []T {
+// page cuts from a list what $skip and $top ask for, and says where the rest of
+// it is, if there is any; the service gives out 100 at most.
+func page[T any](q *http.Request, all []T) (cut []T, rest url.Values) {
+	query := q.URL.Query()
 	number := func(name string) int {
-		n, err := strconv.Atoi(q.URL.Query().Get(name))
+		n, err := strconv.Atoi(query.Get(name))
 		if err != nil || n < 0 {
 			return 0
 		}
 		return n
 	}
-	all = all[min(number("$skip"), len(all)):]
-	return all[:min(cmp.Or(number("$top"), 100), 100, len(all))]
+	skip, top := min(number("$skip"), len(all)), min(cmp.Or(number("$top"), 100), 100)
+	if end := skip + top; end < len(all) {
+		query.Set("$skip", strconv.Itoa(end))
+		query.Set("$top", strconv.Itoa(top))
+		return all[skip:end], query
+	}
+	return all[skip:], nil
 }

@@ -34,7 +34,7 @@ func (a *adminReader) read(target string) (any, error) {
 			return nil, nil
 		}
 		// There is no 404 for an entity.
-		return atom.NewFeed(a.id, atom.NoSuchEntity, a.server.started, nil), nil
+		return atom.NewFeed(a.id, atom.NoSuchEntity, a.server.started, nil, ""), nil
 	}
 	if !within {
 		return a.entity(n)
@@ -124,7 +124,13 @@ func (a *adminReader) entry(path, title string, description any) atom.Entry {
 }
 
 func (a *adminReader) feed(title string, all []atom.Entry) atom.Feed {
-	return atom.NewFeed(a.id, title, a.server.started, page(a.request, all))
+	cut, rest := page(a.request, all)
+	next := ""
+	if rest != nil {
+		u := url.URL{Scheme: "https", Host: a.request.Host, Path: a.request.URL.Path, RawQuery: rest.Encode()}
+		next = u.String()
+	}
+	return atom.NewFeed(a.id, title, a.server.started, cut, next)
 }
 
 // cutFold cuts around the first sep, which is in lower case, whatever the case

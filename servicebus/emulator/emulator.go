@@ -55,16 +55,27 @@ func (s *Server) Addr() string {
 	return net.JoinHostPort("127.0.0.1", strconv.Itoa(at.Port))
 }
 
-// ConnectionString is for any client library. Without TLS it says
-// UseDevelopmentEmulator, which makes the libraries connect without it.
+// ConnectionString is for any client library. Without TLS it is
+// PlainConnectionString.
 func (s *Server) ConnectionString() string { return s.connectionString(s.policies[rootPolicy]) }
 
+// PlainConnectionString says UseDevelopmentEmulator, which makes the libraries
+// connect without TLS.
+func (s *Server) PlainConnectionString() string {
+	return s.endpoint(s.policies[rootPolicy]) + developmentEmulator
+}
+
+const developmentEmulator = ";UseDevelopmentEmulator=true"
+
 func (s *Server) connectionString(p Policy) string {
-	text := fmt.Sprintf("Endpoint=sb://%s;SharedAccessKeyName=%s;SharedAccessKey=%s", s.Addr(), p.Name, p.Key)
 	if s.cfg.TLS == nil {
-		text += ";UseDevelopmentEmulator=true"
+		return s.endpoint(p) + developmentEmulator
 	}
-	return text
+	return s.endpoint(p)
+}
+
+func (s *Server) endpoint(p Policy) string {
+	return fmt.Sprintf("Endpoint=sb://%s;SharedAccessKeyName=%s;SharedAccessKey=%s", s.Addr(), p.Name, p.Key)
 }
 
 // WebSocketURL is where AMQP over WebSockets is served.

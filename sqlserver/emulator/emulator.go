@@ -3,6 +3,7 @@ package emulator
 import (
 	"cmp"
 	"context"
+	"crypto/tls"
 	"errors"
 	"fmt"
 	"net"
@@ -39,6 +40,9 @@ type Config struct {
 	ServiceObjective string
 	// RoundTrip is waited before every reply, as a network would.
 	RoundTrip time.Duration
+	// Certificate is what the server shows to clients that encrypt. nil has it
+	// make one of its own, as SQL Server does, which no client can verify.
+	Certificate *tls.Certificate
 	// Logger may be nil.
 	Logger *zap.Logger
 }
@@ -88,11 +92,12 @@ func Start(config Config) (*Server, error) {
 	})
 	var err error
 	s.protocol, err = tds.New(tds.Config{
-		Backend:   &backend{server: s, inner: s.engine},
-		Database:  config.Database,
-		RoundTrip: config.RoundTrip,
-		Admit:     s.faults.admit,
-		Logger:    config.Logger,
+		Backend:     &backend{server: s, inner: s.engine},
+		Database:    config.Database,
+		RoundTrip:   config.RoundTrip,
+		Certificate: config.Certificate,
+		Admit:       s.faults.admit,
+		Logger:      config.Logger,
 	})
 	if err != nil {
 		return nil, err

@@ -5,6 +5,7 @@ package local
 import (
 	"cmp"
 	"context"
+	"crypto/tls"
 	"errors"
 	"fmt"
 	"time"
@@ -33,6 +34,9 @@ type Config struct {
 	Entities []busemulator.Entity
 	// Tier of the namespace; default Standard.
 	Tier busemulator.Tier
+	// Certificate is what both engines show to clients that encrypt. Without one
+	// the SQL engine makes its own, and the broker takes plain connections only.
+	Certificate *tls.Certificate
 	// Logger may be nil.
 	Logger *zap.Logger
 }
@@ -50,14 +54,20 @@ func Start(ctx context.Context, c Config) (*Stack, error) {
 		c.Entities = []busemulator.Entity{{Name: Entity, DuplicateDetection: true, MaxSizeBytes: 80 << 30}}
 	}
 	c.Logger = cmp.Or(c.Logger, zap.NewNop())
-	sql, err := sqlemulator.Start(sqlemulator.Config{Addr: c.SQLAddr, RoundTrip: c.SQLRoundTrip, Logger: c.Logger})
+	sql, err := sqlemulator.Start(sqlemulator.Config{
+		Addr: c.SQLAddr, RoundTrip: c.SQLRoundTrip, Certificate: c.Certificate, Logger: c.Logger,
+	})
 	if err != nil {
 		return nil, fmt.Errorf("start the SQL engine: %w", err)
 	}
 	s := &Stack{SQL: sql}
-	s.Bus, err = busemulator.Start(busemulator.Config{
+	bus := busemulator.Config{
 		Addr: c.AMQPAddr, RoundTrip: c.AMQPRoundTrip, Tier: c.Tier, Entities: c.Entities, Logger: c.Logger,
-	})
+	}
+	if c.Certificate != nil {
+		bus.TLS = &tls.Config{Certificates: []tls.Certificate{*c.Certificate}, MinVersion: tls.VersionTLS12}
+	}
+	s.Bus, err = busemulator.Start(bus)
 	if err != nil {
 		return nil, errors.Join(fmt.Errorf("start the broker: %w", err), s.Close())
 	}

@@ -36,7 +36,7 @@ type Feed struct {
 	ID      string   `xml:"id"`
 	Title   Text     `xml:"title"`
 	Updated string   `xml:"updated"`
-	Link    Link     `xml:"link"`
+	Links   []Link   `xml:"link"`
 	Entries []Entry
 }
 
@@ -50,7 +50,7 @@ type Text struct {
 	Text string `xml:",chardata"`
 }
 
-// Link points to the resource itself.
+// Link points to the resource itself, or to the next page of a feed.
 type Link struct {
 	Rel  string `xml:"rel,attr"`
 	HRef string `xml:"href,attr"`
@@ -70,11 +70,13 @@ func NewEntry(id, title, namespace string, at time.Time, description any) Entry 
 	}
 }
 
-// NewFeed makes a feed.
-func NewFeed(id, title string, at time.Time, entries []Entry) Feed {
-	return Feed{
-		ID: id, Title: Text{Type: "text", Text: title}, Updated: Time(at), Link: Link{Rel: "self", HRef: id}, Entries: entries,
+// NewFeed makes a feed. next is the address of the page behind it, empty for none.
+func NewFeed(id, title string, at time.Time, entries []Entry, next string) Feed {
+	links := []Link{{Rel: "self", HRef: id}}
+	if next != "" {
+		links = append(links, Link{Rel: "next", HRef: next})
 	}
+	return Feed{ID: id, Title: Text{Type: "text", Text: title}, Updated: Time(at), Links: links, Entries: entries}
 }
 
 // Error is the body of a refusal.

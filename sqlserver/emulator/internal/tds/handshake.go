@@ -19,13 +19,31 @@ import (
 // certificateLifetime outlasts any process that runs this server.
 const certificateLifetime = 365 * 24 * time.Hour
 
-// newTLSConfig makes a certificate that nobody has signed but itself, as SQL
-// Server does when it is given none.
+// newTLSConfig is TLS with a certificate, by default one of its own.
 //
 // TLS 1.3 is left out as SQL Server leaves it out of this way to begin
 // encryption (MS-TDS 2.2.6.5; it comes with TDS 8.0). Tickets would be sent
 // behind the handshake, where the client does not look for a wrapped packet.
-func newTLSConfig() (*tls.Config, error) {
+func newTLSConfig(certificate *tls.Certificate) (*tls.Config, error) {
+	if certificate == nil {
+		var err error
+		if certificate, err = selfSigned(); err != nil {
+			return nil, err
+		}
+	}
+	return &tls.Config{
+		Certificates:           []tls.Certificate{*certificate},
+		MinVersion:             tls.VersionTLS12,
+		MaxVersion:             tls.VersionTLS12,
+		SessionTicketsDisabled: true,
+		// A packet should be one record, as SQL Server sends it.
+		DynamicRecordSizingDisabled: true,
+	}, nil
+}
+
+// selfSigned makes a certificate that nobody has signed but itself, as SQL
+// Server does when it is given none.
+func selfSigned() (*tls.Certificate, error) {
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
 	if err != nil {
 		return nil, fmt.Errorf("make the server's key: %w", err)
@@ -45,14 +63,7 @@ func newTLSConfig() (*tls.Config, error) {
 	if err != nil {
 		return nil, fmt.Errorf("make the server's certificate: %w", err)
 	}
-	return &tls.Config{
-		Certificates:           []tls.Certificate{{Certificate: [][]byte{der}, PrivateKey: key}},
-		MinVersion:             tls.VersionTLS12,
-		MaxVersion:             tls.VersionTLS12,
-		SessionTicketsDisabled: true,
-		// A packet should be one record, as SQL Server sends it.
-		DynamicRecordSizingDisabled: true,
-	}, nil
+	return &tls.Certificate{Certificate: [][]byte{der}, PrivateKey: key}, nil
 }
 
 // handshakeConn carries TLS: while the handshake lasts its records are wrapped

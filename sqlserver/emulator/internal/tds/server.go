@@ -52,6 +52,8 @@ type Config struct {
 	// MaxRequestBytes bounds one request, for a bulk load one row of it.
 	// Default DefaultMaxRequestBytes.
 	MaxRequestBytes int
+	// Certificate is the server's; nil makes one that nobody has signed but itself.
+	Certificate *tls.Certificate
 	// Admit is asked when a connection was accepted; false closes it before
 	// the first byte. nil admits all. One goroutine calls it.
 	Admit func() bool
@@ -82,7 +84,7 @@ type Server struct {
 	conns map[*conn]struct{}
 }
 
-// New makes a server with a certificate of its own.
+// New makes a server that does not accept connections yet.
 func New(config Config) (*Server, error) {
 	config.ServerName = cmp.Or(config.ServerName, "emulator")
 	config.MaxRequestBytes = cmp.Or(config.MaxRequestBytes, DefaultMaxRequestBytes)
@@ -90,7 +92,7 @@ func New(config Config) (*Server, error) {
 	if err := config.Validate(); err != nil {
 		return nil, err
 	}
-	tlsConfig, err := newTLSConfig()
+	tlsConfig, err := newTLSConfig(config.Certificate)
 	if err != nil {
 		return nil, err
 	}

@@ -1,0 +1,111 @@
+package main
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"crypto/tls"
+	"crypto/x509"
+	"io"
+	"net/url"
+	"os"
+	"strings"
+	"testing"
+
+	"github.com/Azure/azure-sdk-for-go/sdk/messaging/azservicebus"
+
+	"azsqloutbox/sqlserver"
+)
+
+// served runs serve until the test ends and returns what it exports, up to the
+// last variable.
+func served(t *testing.T, args ...string) map[string]string {
+	t.Helper()
+	ctx, stop := context.WithCancel(t.Context())
+	in, out := io.Pipe()
+	var stderr bytes.Buffer
+	ended := make(chan int, 1)
+	go func() {
+		defer out.Close()
+		ended <- run(ctx, append([]string{"serve", "--sql-addr", "127.0.0.1:0", "--amqp-addr", "127.0.0.1:0"}, args...), out, &stderr)
+	}()
+	t.Cleanup(func() {
+		stop()
+		if code := <-ended; code != 0 {
+			t.Errorf("serve ended with %d: %s", code, &stderr)
+		}
+	})
+	settings := map[string]string{}
+	for lines := bufio.NewScanner(in); settings["OUTBOX_ENTITY"] == "" && lines.Scan(); {
+		m := exportLine.FindStringSubmatch(lines.Text())
+		if m == nil {
+			t.Fatalf("serve printed %q, want an export line", lines.Text())
+		}
+		settings[m[1]] = m[2]
+	}
+	return settings
+}
+
+func TestServedCertificateIsVerified(t *testing.T) {
+	dir := t.TempDir() + "/made"
+	settings := served(t, "--tls-dir", dir)
+	file := settings["OUTBOX_TLS_CERTIFICATE"]
+	pem, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !strings.HasPrefix(file, dir) || strings.Contains(string(pem), "PRIVATE") {
+		t.Errorf("%s holds %s", file, pem)
+	}
+
+	ping := func(dsn string) error {
+		db, err := sqlserver.Open(dsn, sqlserver.Options{AppName: "test"})
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer db.Close()
+		return db.PingContext(t.Context())
+	}
+	dsn := settings["OUTBOX_SQL_DSN"]
+	if err := ping(dsn); err != nil {
+		t.Errorf("SQL with the certificate: %v", err)
+	}
+	untrusting, err := url.Parse(dsn)
+	if err != nil {
+		t.Fatal(err)
+	}
+	query := untrusting.Query()
+	query.Del("certificate")
+	untrusting.RawQuery = query.Encode()
+	if err := ping(untrusting.String()); err == nil || !strings.Contains(err.Error(), "certificate") {
+		t.Errorf("SQL without the certificate: %v, want that nobody vouches for it", err)
+	}
+
+	trusted := x509.NewCertPool()
+	trusted.AppendCertsFromPEM(pem)
+	send := func(connectionString string, trust *tls.Config) error {
+		client, err := azservicebus.NewClientFromConnectionString(connectionString, &azservicebus.ClientOptions{
+			RetryOptions: azservicebus.RetryOptions{MaxRetries: -1}, TLSConfig: trust,
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer client.Close(context.Background())
+		sender, err := client.NewSender(settings["OUTBOX_ENTITY"], nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return sender.SendMessage(t.Context(), &azservicebus.Message{Body: []byte("x")}, nil)
+	}
+	// azservicebus takes the port for a part of the name.
+	if err := send(settings["OUTBOX_SERVICEBUS_TLS"], &tls.Config{RootCAs: trusted, ServerName: "127.0.0.1"}); err != nil {
+		t.Errorf("the broker with the certificate: %v", err)
+	}
+	if err := send(settings["OUTBOX_SERVICEBUS_TLS"], &tls.Config{ServerName: "127.0.0.1"}); err == nil {
+		t.Error("the broker was trusted without the certificate")
+	}
+	// A worker, which knows of no certificate, goes without TLS.
+	if err := send(settings["OUTBOX_SERVICEBUS_CONNECTION_STRING"], nil); err != nil {
+		t.Errorf("the broker without TLS: %v", err)
+	}
+}
