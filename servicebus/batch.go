@@ -190,7 +190,7 @@ func (d *delivery) nextParcel(ctx context.Context, dest *destination, events []i
 // newMessageBatch makes an empty batch with the link's limit or our lower one.
 func (d *delivery) newMessageBatch(ctx context.Context, dest *destination) (*azservicebus.MessageBatch, *failure) {
 	var b *azservicebus.MessageBatch
-	f := d.retried(ctx, dest, false, func(ctx context.Context, s *sender) error {
+	f := d.retried(ctx, dest, patience{}, func(ctx context.Context, s *sender) error {
 		var options azservicebus.MessageBatchOptions
 		if limit := uint64(d.p.cfg.MaxBatchBytes); limit > 0 {
 			// The option would also raise the limit, so the smaller one counts.

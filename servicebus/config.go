@@ -37,8 +37,9 @@ type Config struct {
 	// MaxBatchMessages is the most messages in one batch: 1 to 4,500, the
 	// default, which is what Service Bus takes.
 	MaxBatchMessages int
-	// MaxInFlight is the most sends under way at once, over all calls of
-	// Publish. Default 16.
+	// MaxInFlight is the most sends under way at once to one entity, over all
+	// calls of Publish: an entity that does not answer must not stop the others.
+	// Default 16.
 	MaxInFlight int
 	// Connections is how many AMQP connections share the sends. Default 1; a
 	// namespace allows 5,000 (azure-docs, service-bus-quotas.md).

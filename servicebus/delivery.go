@@ -20,6 +20,8 @@ type destination struct {
 	// confirmed counts the sends that the entity has confirmed: the evidence
 	// that it works, when one message does not pass.
 	confirmed atomic.Uint64
+	doubts    doubts
+	slots     chan struct{} // one token for every send under way
 }
 
 // delivery is one call of Publish.
@@ -49,23 +51,67 @@ func (d *delivery) run(ctx context.Context) {
 	}
 	d.sends.SetLimit(d.p.cfg.MaxInFlight)
 	for _, g := range groups {
+		clean, doubted := g.dest.doubts.divide(d.events, g.events)
 		if g.key.ordered() {
 			d.sends.Go(func() error {
-				d.pack(ctx, g.dest, g.events, func(p parcel) *failure { return d.ship(ctx, p, nil) })
+				d.inOrder(ctx, g, doubted)
 				return nil
 			})
 			continue
 		}
-		d.pack(ctx, g.dest, g.events, func(p parcel) *failure {
+		d.pack(ctx, g.dest, clean, func(p parcel) *failure {
 			d.sends.Go(func() error {
 				d.ship(ctx, p, nil)
 				return nil
 			})
 			return nil
 		})
+		if len(doubted) > 0 {
+			d.sends.Go(func() error {
+				d.scatter(ctx, g.dest, doubted)
+				return nil
+			})
+		}
 	}
 	_ = d.sends.Wait() // outcomes carry the errors
 	d.judge()
+}
+
+// inOrder sends a group one batch after the other, in parts where some of its
+// events are in doubt. What follows a failure waits.
+func (d *delivery) inOrder(ctx context.Context, g *group, doubted []int) {
+	todo := [][]int{g.events}
+	if len(doubted) > 0 {
+		todo = inParts(g.events)
+	}
+	var failed *failure
+	for _, events := range todo {
+		if failed != nil {
+			d.unsent(g.dest, events, failed)
+			continue
+		}
+		failed = d.pack(ctx, g.dest, events, func(p parcel) *failure { return d.ship(ctx, p, nil) })
+	}
+}
+
+// scatter sends events in parts, all at once, to learn which part it is that
+// the broker does not answer to. It returns the first failure in their order.
+func (d *delivery) scatter(ctx context.Context, dest *destination, events []int) *failure {
+	var sends errgroup.Group // without a limit: the destination's slots are one
+	failures := make([]*failure, parts)
+	for i, part := range inParts(events) {
+		sends.Go(func() error {
+			failures[i] = d.pack(ctx, dest, part, func(p parcel) *failure { return d.ship(ctx, p, nil) })
+			return nil
+		})
+	}
+	_ = sends.Wait() // outcomes carry the errors
+	for _, f := range failures {
+		if f != nil {
+			return f
+		}
+	}
+	return nil
 }
 
 // hunt is the search for the guilty messages of one batch.
@@ -82,17 +128,20 @@ const maxSuspects = 3
 // where that is what it takes. It returns the failure that is the destination's.
 func (d *delivery) ship(ctx context.Context, p parcel, h *hunt) *failure {
 	before := p.dest.confirmed.Load()
-	f := d.retried(ctx, p.dest, h != nil, p.send)
+	f := d.retried(ctx, p.dest, patience{hunting: h != nil, many: p.single == nil}, p.send)
 	if f == nil {
 		p.dest.confirmed.Add(1)
+		p.dest.doubts.settle(d.events, p.events)
 		for _, i := range p.events {
 			d.outcomes[i] = worker.Outcome{Verdict: worker.Sent}
 		}
 		return nil
 	}
+	if f.doubtful() {
+		p.dest.doubts.add(d.events, p.events, before)
+	}
 	if f.opening || f.action == giveBack || f.action == retry {
-		d.unsent(p.dest, p.events, f)
-		return f
+		return d.unanswered(ctx, p, f)
 	}
 	if f.action == split && p.single != nil {
 		d.refuse(p.events[0], d.tooLarge(ctx, p, f))
@@ -104,7 +153,11 @@ func (d *delivery) ship(ctx context.Context, p parcel, h *hunt) *failure {
 		}
 		if p.single != nil {
 			h.alone++
-			d.suspect(suspect{event: p.events[0], dest: p.dest, before: h.before, why: f})
+			since := h.before
+			if known, ok := p.dest.doubts.of(d.events[p.events[0]].ID); ok {
+				since = min(since, known.before)
+			}
+			d.suspect(suspect{event: p.events[0], dest: p.dest, before: since, why: f})
 			return nil
 		}
 	}
@@ -125,13 +178,40 @@ func (d *delivery) ship(ctx context.Context, p parcel, h *hunt) *failure {
 	return d.pack(ctx, p.dest, p.events[middle:], again)
 }
 
+// unanswered decides a parcel that waiting does not help. A batch that was sent
+// and not answered is tried in parts while there is time.
+func (d *delivery) unanswered(ctx context.Context, p parcel, f *failure) *failure {
+	if f.doubtful() {
+		if p.single == nil && ctx.Err() == nil {
+			return d.scatter(ctx, p.dest, p.events)
+		}
+		if p.single != nil {
+			known, _ := p.dest.doubts.of(d.events[p.events[0]].ID)
+			if known.alone >= aloneTwice {
+				d.suspect(suspect{event: p.events[0], dest: p.dest, before: known.before, why: f})
+				return f
+			}
+		}
+	}
+	d.unsent(p.dest, p.events, f)
+	return f
+}
+
+// patience says how long retried goes on.
+type patience struct {
+	// hunting ends it at the first try that broke the connection.
+	hunting bool
+	// many ends it at the first try that was not answered: it is sent in parts
+	// then.
+	many bool
+}
+
 // maxTries bounds the tries of one send where ctx has no deadline.
 const maxTries = 8
 
 // retried runs call on a sender of dest until it succeeds, fails for a reason
-// that waiting will not mend, or ctx is nearly over. hunting ends it at the
-// first try that broke the connection.
-func (d *delivery) retried(ctx context.Context, dest *destination, hunting bool, call func(context.Context, *sender) error) *failure {
+// that waiting will not mend, its patience is over, or ctx is nearly over.
+func (d *delivery) retried(ctx context.Context, dest *destination, until patience, call func(context.Context, *sender) error) *failure {
 	broke, fresh := 0, false
 	var f, before *failure
 	for try := 1; ; try++ {
@@ -152,10 +232,13 @@ func (d *delivery) retried(ctx context.Context, dest *destination, hunting bool,
 		if !f.opening && (f.kind == KindConnection || f.kind == KindBroker) {
 			// The link could be opened and the send broke it, twice: no outage of
 			// the network looks like that, a poison message does.
-			if broke++; broke == 2 || hunting {
+			if broke++; broke == 2 || until.hunting {
 				f.action = bisect
 				return f
 			}
+		}
+		if until.many && !f.opening && f.kind == KindTimeout {
+			return f
 		}
 		if try == maxTries || !sleep(ctx, d.p.pause(f.kind, try)) {
 			return f
@@ -173,13 +256,13 @@ func cutOff(ctx context.Context, last, before *failure) *failure {
 		return &failure{policy: policy{action: giveBack}, err: fmt.Errorf("not confirmed before the stop: %w", cause)}
 	case before != nil:
 		return &failure{
-			policy: policy{kind: before.kind, action: giveBack}, condition: before.condition,
+			policy: policy{kind: before.kind, action: giveBack}, condition: before.condition, opening: before.opening,
 			err: fmt.Errorf("not confirmed in time: %w; before that: %w", cause, before.err),
 		}
 	default:
 		return &failure{
-			policy: policy{kind: KindTimeout, action: giveBack},
-			err:    fmt.Errorf("not confirmed in time: %w; the last try: %w", cause, last.err),
+			policy: policy{kind: KindTimeout, action: giveBack}, opening: last.opening,
+			err: fmt.Errorf("not confirmed in time: %w; the last try: %w", cause, last.err),
 		}
 	}
 }
@@ -248,6 +331,7 @@ func (d *delivery) judge() {
 				Verdict: worker.Failed,
 				Err:     fmt.Errorf("%q does not take this message, sent alone: %w", s.dest.entity, d.p.scrub(s.why.err)),
 			}
+			s.dest.doubts.settle(d.events, []int{s.event})
 		}
 		d.outcomes[s.event] = outcome
 	}

@@ -37,7 +37,13 @@ type DestinationError struct {
 	Kind      Kind
 	// Err is what azservicebus returned, without secrets.
 	Err error
+
+	doubtful bool
 }
+
+// Doubtful says whether the trouble may be one message's instead of the
+// destination's: it was sent, and no answer came.
+func (e *DestinationError) Doubtful() bool { return e.doubtful }
 
 func (e *DestinationError) Error() string {
 	return fmt.Sprintf("send to %q: %s: %v", e.Entity, e.Kind, e.Err)
@@ -109,6 +115,12 @@ type failure struct {
 	// said may be old, and meant for another send (go-amqp reports a detach at
 	// the next use), so the first such failure is tried again at once.
 	stale bool
+}
+
+// doubtful says whether one message may be to blame although nothing says so: it
+// was sent over a link that works, and the answer did not come.
+func (f *failure) doubtful() bool {
+	return !f.opening && (f.kind == KindTimeout || f.kind == KindConnection || f.kind == KindBroker)
 }
 
 // classify says what err, from opening a link or from sending, means.

@@ -406,3 +406,59 @@ func TestNothingIsLostWhileConnectionsBreak(t *testing.T) {
 	publishAtOnce(t, p, 40, 25)
 	wantStored(t, server, 1000)
 }
+
+// A message that the broker takes and never answers to holds up its batch. From
+// one claim to the next the batch goes out in smaller parts, until the message
+// stands alone and is told apart by what passes beside it.
+func TestAMessageThatIsNeverAnsweredIsFound(t *testing.T) {
+	t.Parallel()
+	for name, ordered := range map[string]bool{"any order": false, "one partition key": true} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			server := startEmulator(t, emulator.Config{Entities: []emulator.Entity{{Name: orders, DuplicateDetection: true}}})
+			server.Inject(emulator.Fault{Kind: emulator.NoReply, Times: emulator.Forever, Match: eventID(23)})
+			routes, err := servicebus.NewRoutes(servicebus.Route{Entity: orders, PartitionKeyFromAggregate: ordered})
+			if err != nil {
+				t.Fatal(err)
+			}
+			p := newPublisher(t, servicebus.Config{ConnectionString: server.ConnectionString(), Routes: routes, Source: "src", SendTimeout: time.Second})
+			left := manyEvents(60, 100)
+			for claims := 1; ; claims++ {
+				if claims > 8 {
+					t.Fatalf("%d events are still undecided after %d claims", len(left), claims-1)
+				}
+				ctx, cancel := context.WithTimeout(t.Context(), 3500*time.Millisecond)
+				outcomes := p.Publish(ctx, left)
+				cancel()
+				var next []worker.Event
+				for i, o := range outcomes {
+					switch {
+					case o.Verdict == worker.Failed && left[i].ID == 23:
+					case o.Verdict == worker.Failed || o.Verdict == worker.Refused:
+						t.Fatalf("event %d was blamed: %v", left[i].ID, o.Err)
+					case o.Verdict == worker.Unsent:
+						next = append(next, left[i])
+					}
+				}
+				if left = next; len(left) == 0 {
+					return
+				}
+			}
+		})
+	}
+}
+
+// Without anything that passes, there is no telling: however often one event is
+// not answered, it is the destination's trouble and spends no attempt.
+func TestABrokerThatAnswersNothingBlamesNoMessage(t *testing.T) {
+	t.Parallel()
+	server, p := emulated(t, emulator.Entity{}, servicebus.Config{SendTimeout: time.Second})
+	server.Inject(emulator.Fault{Kind: emulator.NoReply, Times: emulator.Forever})
+	for _, events := range []int{1, 1, 1, 1, 2} {
+		ctx, cancel := context.WithTimeout(t.Context(), 1500*time.Millisecond)
+		outcomes := p.Publish(ctx, manyEvents(events, 100))
+		cancel()
+		wantAll(t, outcomes, worker.Unsent)
+		wantDestinationError(t, outcomes[0].Err, orders, servicebus.KindTimeout)
+	}
+}

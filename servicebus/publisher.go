@@ -22,7 +22,6 @@ type Publisher struct {
 	destinations map[string]*destination
 	connections  []*connection
 	turn         atomic.Uint64 // deals sends to connections
-	slots        chan struct{} // one token for every send under way
 	retries      azservicebus.RetryOptions
 	pause        func(kind Kind, try int) time.Duration
 }
@@ -42,12 +41,11 @@ func New(cfg Config) (*Publisher, error) {
 		source:       shortSource(cfg.Source),
 		secrets:      redactor(cfg.ConnectionString),
 		destinations: make(map[string]*destination),
-		slots:        make(chan struct{}, cfg.MaxInFlight),
 		retries:      retryOptions,
 		pause:        pause,
 	}
 	for _, entity := range cfg.Routes.Entities() {
-		p.destinations[entity] = &destination{entity: entity}
+		p.destinations[entity] = &destination{entity: entity, slots: make(chan struct{}, cfg.MaxInFlight)}
 	}
 	for range cfg.Connections {
 		p.connections = append(p.connections, &connection{dial: p.dial, log: cfg.Logger})
@@ -138,8 +136,8 @@ func (e openError) Unwrap() error { return e.error }
 // a sender that died and a connection that hangs out of use.
 func (p *Publisher) use(ctx context.Context, dest *destination, call func(context.Context, *sender) error) *failure {
 	select {
-	case p.slots <- struct{}{}:
-		defer func() { <-p.slots }()
+	case dest.slots <- struct{}{}:
+		defer func() { <-dest.slots }()
 	case <-ctx.Done():
 		return &failure{policy: policy{KindTimeout, giveBack}, err: context.Cause(ctx)}
 	}
@@ -192,7 +190,7 @@ func (p *Publisher) destinationError(dest *destination, f *failure) error {
 	if errors.Is(f.err, ErrClosed) || f.kind == "" {
 		return fmt.Errorf("send to %q: %w", dest.entity, f.err)
 	}
-	return &DestinationError{Entity: dest.entity, Condition: f.condition, Kind: f.kind, Err: p.scrub(f.err)}
+	return &DestinationError{Entity: dest.entity, Condition: f.condition, Kind: f.kind, Err: p.scrub(f.err), doubtful: f.doubtful()}
 }
 
 // redactor replaces the secrets of a connection string; nil where it has none.

@@ -302,3 +302,49 @@ func TestRoutesThatTheColumnCallsEqualAreRefused(t *testing.T) {
 		t.Errorf("Run returned %v, want a permanent error", err)
 	}
 }
+
+// doubtfulError is about a message or its destination: nobody knows.
+type doubtfulError struct{ error }
+
+func (doubtfulError) Doubtful() bool { return true }
+
+// A batch of which only a part was not answered says nothing against its
+// destination: the others go on at full speed.
+func TestOneUnansweredEventOpensNoBreaker(t *testing.T) {
+	for name, c := range map[string]struct {
+		err  error
+		open bool
+	}{
+		"no answer": {doubtfulError{errors.New("no answer")}, false},
+		"throttled": {errors.New("server busy"), true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				store := newFakeStore()
+				store.took = time.Millisecond
+				store.add("a", 2_000)
+				broker := publisherFunc(func(ctx context.Context, events []Event) []Outcome {
+					out := all(len(events), Outcome{Verdict: Sent})
+					for i, e := range events {
+						if e.ID == 7 {
+							out[i] = Outcome{Verdict: Unsent, Err: c.err}
+							sleep(ctx, 10*time.Second)
+						}
+					}
+					return out
+				})
+				w, stop := start(t, Config{Store: store, Publisher: broker, EventTypes: []string{"a"}, Batch: 100})
+				time.Sleep(25 * time.Second)
+				if open := len(w.Status().Breakers) > 0; open != c.open {
+					t.Errorf("the breakers are %+v", w.Status().Breakers)
+				}
+				if got := store.count("processed"); !c.open && got < 1_999 {
+					t.Errorf("%d of 1999 other events were processed", got)
+				}
+				if err := stop(); err != nil {
+					t.Fatal(err)
+				}
+			})
+		})
+	}
+}

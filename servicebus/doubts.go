@@ -1,0 +1,122 @@
+package servicebus
+
+import (
+	"sync"
+	"time"
+
+	"azsqloutbox/worker"
+)
+
+// doubts are the events whose sends the broker did not answer, while the link
+// could be opened. Any one of a batch may be to blame: a message that the broker
+// swallows would hold up its batch for ever. So the events of such a batch go
+// out in parts the next time, in smaller ones each time, until the guilty one
+// stands alone. What it takes is remembered here from one claim to the next.
+type doubts struct {
+	mu     sync.Mutex
+	events map[int64]doubt
+}
+
+type doubt struct {
+	// before is what the destination had confirmed when the event was first
+	// sent: whatever it confirms after that, it works and this event may not.
+	before uint64
+	// alone counts the sends of this one event by itself that were not answered.
+	alone int
+	seen  time.Time
+}
+
+const (
+	// parts is how many sends a batch in doubt becomes: 500 events are single ones
+	// after three rounds, and no round costs the entity more sends than a busy
+	// second does.
+	parts = 8
+	// mostDoubts bounds the memory; with more, the destination is down rather
+	// than the events to blame.
+	mostDoubts = 20_000
+	// forgetDoubt is when someone else has sent the event, or a person has
+	// discarded it.
+	forgetDoubt = 15 * time.Minute
+	// aloneTwice: a single send that is not answered once can be the network.
+	aloneTwice = 2
+)
+
+// add notes that a send of these events was not answered. The first note keeps
+// its before.
+func (d *doubts) add(events []worker.Event, which []int, before uint64) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	now := time.Now()
+	if d.events == nil {
+		d.events = make(map[int64]doubt)
+	}
+	if len(d.events)+len(which) > mostDoubts {
+		clear(d.events)
+	}
+	for _, i := range which {
+		known, ok := d.events[events[i].ID]
+		if !ok {
+			known.before = before
+		}
+		if len(which) == 1 {
+			known.alone++
+		}
+		known.seen = now
+		d.events[events[i].ID] = known
+	}
+}
+
+// of is the doubt about one event.
+func (d *doubts) of(id int64) (known doubt, ok bool) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	known, ok = d.events[id]
+	return known, ok
+}
+
+// settle forgets events that are decided.
+func (d *doubts) settle(events []worker.Event, which []int) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if len(d.events) == 0 {
+		return
+	}
+	for _, i := range which {
+		delete(d.events, events[i].ID)
+	}
+}
+
+// divide sorts events into those without a doubt and those with one, each in
+// their order.
+func (d *doubts) divide(events []worker.Event, which []int) (clean, doubted []int) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if len(d.events) == 0 {
+		return which, nil
+	}
+	now := time.Now()
+	for id, known := range d.events {
+		if now.Sub(known.seen) > forgetDoubt {
+			delete(d.events, id)
+		}
+	}
+	for _, i := range which {
+		if _, ok := d.events[events[i].ID]; ok {
+			doubted = append(doubted, i)
+		} else {
+			clean = append(clean, i)
+		}
+	}
+	return clean, doubted
+}
+
+// inParts cuts events into parts of about the same size.
+func inParts(events []int) [][]int {
+	size := max((len(events)+parts-1)/parts, 1)
+	var out [][]int
+	for len(events) > size {
+		out = append(out, events[:size])
+		events = events[size:]
+	}
+	return append(out, events)
+}
