@@ -21,7 +21,7 @@
 // OFFSET; INSERT, UPDATE and DELETE with OUTPUT and joins; variables, table
 // variables, #tables, IF, WHILE, TRY and CATCH, THROW, RAISERROR, EXEC;
 // procedures, AFTER triggers, table types, sequences, schemas; CREATE and ALTER
-// of tables and indexes; OPENJSON, STRING_SPLIT, GENERATE_SERIES, STRING_AGG. Text in code page
+// of tables and indexes, names of statistics (UPDATE STATISTICS does nothing); OPENJSON, STRING_SPLIT, GENERATE_SERIES, STRING_AGG. Text in code page
 // 1252 and UTF-8, under SQL, Windows and binary collations: what a code page
 // lacks is lost as on SQL Server.
 //

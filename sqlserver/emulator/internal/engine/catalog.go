@@ -62,9 +62,11 @@ type tableDef struct {
 	indexes  []*indexDef
 	checks   []*checkDef
 	triggers []*trigger
-	identity *identity
-	store    *storage.Table
-	temp     bool
+	// statistics are those of CREATE STATISTICS.
+	statistics []*statisticsDef
+	identity   *identity
+	store      *storage.Table
+	temp       bool
 	// fullName is database.schema.table, as messages show it.
 	fullName string
 	// nextColumnID and nextIndexID are never reused.

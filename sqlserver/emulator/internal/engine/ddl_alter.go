@@ -25,14 +25,11 @@ func (x *exec) tableToAlter(name *ast.SchemaObjectName) (*tableDef, error) {
 // alterTableAdd is ALTER TABLE … ADD of columns and constraints.
 func (x *exec) alterTableAdd(sc *statementScope, st *ast.AlterTableAddTableElementStatement) error {
 	e := x.s.engine
-	def, err := x.tableToAlter(st.SchemaObjectName)
-	if err != nil {
-		return err
-	}
 	if len(st.Definition.Indexes) > 0 {
 		return notModelled("ALTER TABLE ADD INDEX")
 	}
-	if err := x.exclusively(sc, def); err != nil {
+	def, err := x.lockForDDL(sc, func() (*tableDef, error) { return x.tableToAlter(st.SchemaObjectName) })
+	if err != nil {
 		return err
 	}
 	next := def.copy()
@@ -163,11 +160,8 @@ func (x *exec) checkRows(sc *statementScope, def *tableDef, checks []*checkDef) 
 
 // alterTableDrop is ALTER TABLE … DROP of constraints and columns.
 func (x *exec) alterTableDrop(sc *statementScope, st *ast.AlterTableDropTableElementStatement) error {
-	def, err := x.tableToAlter(st.SchemaObjectName)
+	def, err := x.lockForDDL(sc, func() (*tableDef, error) { return x.tableToAlter(st.SchemaObjectName) })
 	if err != nil {
-		return err
-	}
-	if err := x.exclusively(sc, def); err != nil {
 		return err
 	}
 	next := def.copy()
@@ -188,7 +182,9 @@ func (x *exec) alterTableDrop(sc *statementScope, st *ast.AlterTableDropTableEle
 			if el.TableElementType == "Column" {
 				return raise(4924, 16, 1, "ALTER TABLE DROP COLUMN failed because column '%s' does not exist in table '%s'.", el.Name.Value, def.name)
 			}
-			return raise(3728, 16, 1, "'%s' is not a constraint.", el.Name.Value)
+			last := raise(3727, 16, 0, "Could not drop constraint. See previous errors.")
+			last.before = raise(3728, 16, 1, "'%s' is not a constraint.", el.Name.Value)
+			return last
 		}
 	}
 	return x.replaceTable(sc, next)
@@ -231,8 +227,8 @@ func (x *exec) dropColumn(sc *statementScope, next *tableDef, name string) (bool
 	if at < 0 {
 		return false, nil
 	}
-	if who := next.dependent(at); who != "" {
-		return false, raise(5074, 16, 1, "The object '%s' is dependent on column '%s'.", who, next.columns[at].name)
+	if list := next.heldBy(at); len(list) > 0 {
+		return false, errDependents(list, next.columns[at].name, "ALTER TABLE DROP COLUMN")
 	}
 	if at != len(next.columns)-1 {
 		return false, notModelled("dropping a column that is not the last")
@@ -244,111 +240,9 @@ func (x *exec) dropColumn(sc *statementScope, next *tableDef, name string) (bool
 	return true, err
 }
 
-// dependent names a constraint or index that holds a column.
-func (t *tableDef) dependent(at int) string {
-	col := t.columns[at]
-	if col.def != nil {
-		return col.def.name
-	}
-	for _, ck := range t.checks {
-		if ck.column == col.id || strings.Contains(strings.ToLower(ck.text), "["+strings.ToLower(col.name)+"]") {
-			return ck.name
-		}
-	}
-	return t.dependentIndex(at)
-}
-
-func (t *tableDef) dependentIndex(at int) string {
-	for _, ix := range t.indexes {
-		holds := slices.Contains(ix.include, at) ||
-			slices.ContainsFunc(ix.key, func(k indexColumn) bool { return k.column == at }) ||
-			slices.ContainsFunc(ix.conjuncts, func(f filterPart) bool { return f.column == at })
-		if holds {
-			return ix.name
-		}
-	}
-	return ""
-}
-
-// alterColumn is ALTER TABLE … ALTER COLUMN. Nullability and collation that are
-// not restated fall back to the defaults, as in SQL Server.
-func (x *exec) alterColumn(sc *statementScope, st *ast.AlterTableAlterColumnStatement) error {
-	e := x.s.engine
-	def, err := x.tableToAlter(st.SchemaObjectName)
-	if err != nil {
-		return err
-	}
-	at := def.column(st.ColumnIdentifier.Value)
-	if at < 0 {
-		return raise(4924, 16, 1, "ALTER TABLE ALTER COLUMN failed because column '%s' does not exist in table '%s'.", st.ColumnIdentifier.Value, def.name)
-	}
-	if st.DataType == nil || st.IsMasked || st.Encryption != nil || st.GeneratedAlways != "" {
-		return notModelled("ALTER COLUMN %s", st.AlterTableAlterColumnOption)
-	}
-	if err := e.online(st.Options); err != nil {
-		return err
-	}
-	old := def.columns[at]
-	col := *old
-	if col.typ, err = e.dataType(st.DataType); err != nil {
-		return err
-	}
-	col.collationNamed = st.Collation != nil
-	if st.Collation != nil {
-		if col.typ.Collation, err = e.collation(st.Collation.Value); err != nil {
-			return err
-		}
-	}
-	switch st.AlterTableAlterColumnOption {
-	case "NotNull":
-		col.nullable = false
-	case "Null":
-		col.nullable = true
-	case "NoOptionDefined", "":
-		col.nullable = x.s.set.ansiNullDefault
-	default:
-		return notModelled("ALTER COLUMN %s", st.AlterTableAlterColumnOption)
-	}
-	if who := blocksAlter(def, at, old.typ, col.typ); who != "" {
-		return raise(5074, 16, 1, "The object '%s' is dependent on column '%s'.", who, old.name)
-	}
-	if err := x.exclusively(sc, def); err != nil {
-		return err
-	}
-	next := def.copy()
-	next.columns[at] = &col
-	t := &target{def: next, variable: -1}
-	err = def.store.Rewrite(x.ctx, sc.tx, len(def.columns), func(row []sqltype.Value) ([]sqltype.Value, error) {
-		v, err := t.store(at, row[at])
-		if err != nil {
-			return nil, err
-		}
-		if v.IsNull() && !col.nullable {
-			return nil, errNull(col.name, next.fullName, "UPDATE")
-		}
-		row = slices.Clone(row)
-		row[at] = v
-		return row, nil
-	})
-	if err != nil {
-		return err
-	}
-	return x.replaceTable(sc, next)
-}
-
-// blocksAlter names what keeps a column from changing its type. A text that
-// only grows may be in an index or have a default.
-func blocksAlter(def *tableDef, at int, from, to sqltype.Type) string {
-	grows := from.Kind == to.Kind && from.Collation == to.Collation && to.Length >= from.Length && from.Length != sqltype.Max && from.Precision == to.Precision && from.Scale == to.Scale
-	if grows {
-		return ""
-	}
-	return def.dependent(at)
-}
-
 // alterConstraint is ALTER TABLE … CHECK and NOCHECK CONSTRAINT.
 func (x *exec) alterConstraint(sc *statementScope, st *ast.AlterTableConstraintModificationStatement) error {
-	def, err := x.tableToAlter(st.SchemaObjectName)
+	def, err := x.lockForDDL(sc, func() (*tableDef, error) { return x.tableToAlter(st.SchemaObjectName) })
 	if err != nil {
 		return err
 	}

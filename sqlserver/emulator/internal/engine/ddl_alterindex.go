@@ -9,17 +9,12 @@ import (
 // alterIndex is ALTER INDEX REBUILD, SET, DISABLE and REORGANIZE. Rebuilding
 // changes options only: there are no pages here.
 func (x *exec) alterIndex(sc *statementScope, st *ast.AlterIndexStatement) error {
-	def, err := x.tableForDDL(st.OnName, "ALTER INDEX")
-	if err != nil {
-		return err
-	}
 	if st.Partition != nil && !st.Partition.All {
 		return notModelled("ALTER INDEX of one partition")
 	}
-	if st.AlterIndexType != "Reorganize" {
-		if err := x.exclusively(sc, def); err != nil {
-			return err
-		}
+	def, err := x.lockForAlterIndex(sc, st)
+	if err != nil {
+		return err
 	}
 	next := def.copy().withOwnIndexes()
 	found := false
@@ -36,6 +31,15 @@ func (x *exec) alterIndex(sc *statementScope, st *ast.AlterIndexStatement) error
 		return raise(2727, 11, 1, "Cannot find index '%s'.", st.Name.Value)
 	}
 	return x.replaceTable(sc, next)
+}
+
+// lockForAlterIndex: REORGANIZE is the one form that keeps nobody away.
+func (x *exec) lockForAlterIndex(sc *statementScope, st *ast.AlterIndexStatement) (*tableDef, error) {
+	find := func() (*tableDef, error) { return x.tableForDDL(st.OnName, "ALTER INDEX") }
+	if st.AlterIndexType == "Reorganize" {
+		return find()
+	}
+	return x.lockForDDL(sc, find)
 }
 
 func (x *exec) alterOneIndex(sc *statementScope, next *tableDef, ix *indexDef, st *ast.AlterIndexStatement) error {

@@ -19,18 +19,22 @@ func (x *exec) dropTables(sc *statementScope, st *ast.DropTableStatement) error 
 			}
 			continue
 		}
-		o, err := x.s.engine.lookup(name)
-		def, ok := o.(*tableDef)
-		if err != nil || !ok {
-			if st.IsIfExists {
-				continue
+		missing := errCannotDrop("table", objectText(name))
+		def, err := x.lockForDDL(sc, func() (*tableDef, error) {
+			o, err := x.s.engine.lookup(name)
+			def, ok := o.(*tableDef)
+			switch {
+			case err != nil || !ok:
+				return nil, missing
+			case x.inTriggerOf(def):
+				return nil, errOwnTable()
 			}
-			return errCannotDrop("table", objectText(name))
+			return def, nil
+		})
+		if err == missing && st.IsIfExists {
+			continue
 		}
-		if x.inTriggerOf(def) {
-			return errOwnTable()
-		}
-		if err := def.store.Drop(x.ctx, sc.tx); err != nil {
+		if err != nil {
 			return err
 		}
 		for _, tr := range def.triggers {

@@ -204,7 +204,7 @@ func errIndexOption(name string) error {
 
 // addIndex adds an index to a definition.
 func (t *tableDef) addIndex(ix *indexDef) error {
-	if t.index(ix.name) != nil {
+	if t.index(ix.name) != nil || t.statistic(ix.name) != nil {
 		return raise(1913, 16, 1, "The operation failed because an index or statistics with name '%s' already exists on table '%s'.", ix.name, t.qualified())
 	}
 	if ix.clustered {
@@ -218,8 +218,10 @@ func (t *tableDef) addIndex(ix *indexDef) error {
 		t.indexes = append([]*indexDef{ix}, t.indexes...)
 		return nil
 	}
-	ix.id = t.nextIndexID
-	t.nextIndexID++
+	if ix.id == 0 {
+		ix.id = t.nextIndexID
+		t.nextIndexID++
+	}
 	t.indexes = append(t.indexes, ix)
 	return nil
 }
@@ -247,7 +249,7 @@ func (e *Engine) indexSpec(def *tableDef, ix *indexDef) (storage.IndexSpec, erro
 
 // createIndex is CREATE INDEX.
 func (x *exec) createIndex(sc *statementScope, st *ast.CreateIndexStatement) error {
-	def, err := x.tableForDDL(st.OnName, "CREATE INDEX")
+	def, err := x.lockForDDL(sc, func() (*tableDef, error) { return x.tableForDDL(st.OnName, "CREATE INDEX") })
 	if err != nil {
 		return err
 	}
@@ -257,10 +259,19 @@ func (x *exec) createIndex(sc *statementScope, st *ast.CreateIndexStatement) err
 		}
 	}
 	clustered := st.Clustered != nil && *st.Clustered
+	if err := onFilegroup(st.OnFileGroupOrPartitionScheme); err != nil {
+		return err
+	}
 	next := def.copy()
-	ix, err := x.s.engine.newIndex(next, &indexSyntax{st.Name.Value, st.Unique, clustered, st.Columns, st.IncludeColumns, st.FilterPredicate, st.IndexOptions})
+	options, replaces := dropExisting(st.IndexOptions)
+	ix, err := x.s.engine.newIndex(next, &indexSyntax{st.Name.Value, st.Unique, clustered, st.Columns, st.IncludeColumns, st.FilterPredicate, options})
 	if err != nil {
 		return err
+	}
+	if replaces {
+		if ix.id, err = x.dropReplaced(sc, next, ix.name); err != nil {
+			return err
+		}
 	}
 	if err := next.addIndex(ix); err != nil {
 		return err
@@ -324,8 +335,11 @@ func (x *exec) dropIndexes(sc *statementScope, st *ast.DropIndexStatement) error
 			return notModelled("DROP INDEX table.index")
 		}
 		missing := raise(3701, 11, 6, "Cannot drop the index '%s.%s', because it does not exist or you do not have permission.", objectText(cl.Object), cl.Index.Value)
-		def, err := x.tableForDDL(cl.Object, "DROP INDEX")
+		def, err := x.lockForDDL(sc, func() (*tableDef, error) { return x.tableForDDL(cl.Object, "DROP INDEX") })
 		if err != nil {
+			if se, ok := err.(*sqlError); !ok || se.Number != 1088 {
+				return err
+			}
 			if st.IsIfExists {
 				continue
 			}

@@ -41,6 +41,11 @@ func (b *builder) moreDefinitions(st ast.Statement) (node, bool, error) {
 	case *ast.AlterTableDropTableElementStatement:
 		return ddl(func(x *exec, sc *statementScope) error { return x.alterTableDrop(sc, st) }), true, nil
 	case *ast.AlterTableAlterColumnStatement:
+		if st.DataType != nil && len(st.Options) > 0 {
+			if err := b.onlyWords(&st.Fragment, "WITH", alterColumnWords); err != nil {
+				return nil, true, err
+			}
+		}
 		return ddl(func(x *exec, sc *statementScope) error { return x.alterColumn(sc, st) }), true, nil
 	case *ast.AlterTableConstraintModificationStatement:
 		return ddl(func(x *exec, sc *statementScope) error { return x.alterConstraint(sc, st) }), true, nil
@@ -127,11 +132,14 @@ func (x *exec) truncate(sc *statementScope, st *ast.TruncateTableStatement) erro
 	if len(st.PartitionRanges) > 0 {
 		return notModelled("TRUNCATE of partitions")
 	}
-	def, err := x.tableForDDL(st.TableName, "TRUNCATE")
+	def, err := x.lockForDDL(sc, func() (*tableDef, error) {
+		def, err := x.tableForDDL(st.TableName, "TRUNCATE")
+		if se, ok := err.(*sqlError); ok && se.Number == 1088 {
+			return nil, raise(4701, 16, 1, "Cannot find the object \"%s\" because it does not exist or you do not have permissions.", objectText(st.TableName))
+		}
+		return def, err
+	})
 	if err != nil {
-		return raise(4701, 16, 1, "Cannot find the object \"%s\" because it does not exist or you do not have permissions.", objectText(st.TableName))
-	}
-	if err := x.exclusively(sc, def); err != nil {
 		return err
 	}
 	next := def.copy()

@@ -17,6 +17,9 @@ func errExists(name string) error {
 func (x *exec) createTable(sc *statementScope, st *ast.CreateTableStatement) error {
 	e := x.s.engine
 	name := st.SchemaObjectName
+	if err := onFilegroup(st.OnFileGroupOrPartitionScheme); err != nil {
+		return err
+	}
 	if st.AsEdge || st.AsNode || st.AsFileTable || st.SelectStatement != nil || len(st.Options) > 0 || st.FederationScheme != nil {
 		return notModelled("this form of CREATE TABLE")
 	}

@@ -34,20 +34,16 @@ func (x *exec) dropTriggers(sc *statementScope, st *ast.DropTriggerStatement) er
 
 // ownTable locks a trigger's table and finds its definition.
 func (x *exec) ownTable(sc *statementScope, tr *trigger) (*tableDef, error) {
-	def, ok := x.s.engine.catalog.find(tr.parent).(*tableDef)
-	if !ok {
-		return nil, errCannotDrop("trigger", tr.name)
-	}
-	if x.inTriggerOf(def) {
-		return nil, errOwnTable()
-	}
-	if err := x.exclusively(sc, def); err != nil {
-		return nil, err
-	}
-	if def, ok = x.s.engine.catalog.find(tr.parent).(*tableDef); !ok {
-		return nil, errCannotDrop("trigger", tr.name)
-	}
-	return def, nil
+	return x.lockForDDL(sc, func() (*tableDef, error) {
+		def, ok := x.s.engine.catalog.find(tr.parent).(*tableDef)
+		switch {
+		case !ok:
+			return nil, errCannotDrop("trigger", tr.name)
+		case x.inTriggerOf(def):
+			return nil, errOwnTable()
+		}
+		return def, nil
+	})
 }
 
 // switchTriggers is ENABLE TRIGGER and DISABLE TRIGGER.
@@ -72,14 +68,8 @@ func (x *exec) alterTableTriggers(sc *statementScope, st *ast.AlterTableTriggerM
 }
 
 func (x *exec) enableTriggers(sc *statementScope, table *ast.SchemaObjectName, names []string, all, enable bool) error {
-	def, err := x.tableForDDL(table, "ENABLE TRIGGER")
+	def, err := x.lockForDDL(sc, func() (*tableDef, error) { return x.tableForDDL(table, "ENABLE TRIGGER") })
 	if err != nil {
-		return err
-	}
-	if err := x.exclusively(sc, def); err != nil {
-		return err
-	}
-	if def, err = x.tableForDDL(table, "ENABLE TRIGGER"); err != nil {
 		return err
 	}
 	list := slices.Clone(def.triggers)

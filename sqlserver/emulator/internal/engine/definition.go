@@ -2,8 +2,6 @@ package engine
 
 import (
 	"github.com/sqlc-dev/teesql/ast"
-
-	"azsqloutbox/sqlserver/emulator/internal/storage"
 )
 
 // ddl is a statement that changes the catalog. It runs in a transaction and
@@ -39,10 +37,8 @@ func (b *builder) definition(st ast.Statement) (n node, ok bool, err error) {
 	if n, ok, err := b.triggerStatement(st); ok || err != nil {
 		return n, ok, err
 	}
+	if n, ok, err := b.statisticsStatement(st); ok || err != nil {
+		return n, ok, err
+	}
 	return b.moreDefinitions(st)
-}
-
-// exclusively locks a table for DDL, to the end of the transaction.
-func (x *exec) exclusively(sc *statementScope, t *tableDef) error {
-	return sc.tx.LockTable(x.ctx, t.store, storage.SchM)
 }

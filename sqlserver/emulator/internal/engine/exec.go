@@ -117,13 +117,7 @@ func (x *exec) fail(err error) error {
 		x.doom(se)
 		return se
 	}
-	if se.before != nil {
-		se.before.Line = se.Line
-		if err := x.w.Error(se.before.wire(x.s)); err != nil {
-			return err
-		}
-	}
-	if err := x.w.Error(se.wire(x.s)); err != nil {
+	if err := x.report(se); err != nil {
 		return err
 	}
 	if se.terminated {
@@ -144,6 +138,17 @@ func (x *exec) fail(err error) error {
 		return errAborted
 	}
 	return nil
+}
+
+// report sends an error, and those that come before it.
+func (x *exec) report(se *sqlError) error {
+	if se.before != nil {
+		se.before.Line = se.Line
+		if err := x.report(se.before); err != nil {
+			return err
+		}
+	}
+	return x.w.Error(se.wire(x.s))
 }
 
 // doom makes the transaction uncommittable when an error that would have

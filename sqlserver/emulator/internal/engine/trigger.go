@@ -153,9 +153,15 @@ func (b *builder) hasWith(st *triggerSyntax) bool {
 // table.
 func (x *exec) defineTrigger(sc *statementScope, st *triggerSyntax, tr *trigger) error {
 	e := x.s.engine
-	def, err := x.tableForDDL(st.on.Name, "CREATE TRIGGER")
+	def, err := x.lockForDDL(sc, func() (*tableDef, error) {
+		def, err := x.tableForDDL(st.on.Name, "CREATE TRIGGER")
+		if se, ok := err.(*sqlError); ok && se.Number == 1088 {
+			return nil, raise(8197, 16, 4, "The object '%s' does not exist or is invalid for this operation.", objectText(st.on.Name))
+		}
+		return def, err
+	})
 	if err != nil {
-		return raise(8197, 16, 4, "The object '%s' does not exist or is invalid for this operation.", objectText(st.on.Name))
+		return err
 	}
 	schema := def.schema
 	if st.name.SchemaIdentifier != nil {
@@ -167,12 +173,6 @@ func (x *exec) defineTrigger(sc *statementScope, st *triggerSyntax, tr *trigger)
 			verb = "alter"
 		}
 		return raise(2103, 15, 1, "Cannot %s trigger '%s' because its schema is different from the schema of the target table or view.", verb, objectText(st.name))
-	}
-	if err := x.exclusively(sc, def); err != nil {
-		return err
-	}
-	if def, err = x.tableForDDL(st.on.Name, "CREATE TRIGGER"); err != nil {
-		return err
 	}
 	old, exists := e.catalog.find(nameOf(def.schema, tr.name)).(*trigger)
 	switch {

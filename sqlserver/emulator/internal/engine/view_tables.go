@@ -80,7 +80,6 @@ var _ = registerViews(map[string]*view{
 	"sys.indexes":          {indexCols, indexRows},
 	"sys.index_columns":    {indexColumnCols, indexColumnRows},
 	"sys.partitions":       {partitionCols, partitionRows},
-	"sys.stats":            {statCols, statRows},
 	"sys.identity_columns": {identityCols, identityRows},
 	"sys.computed_columns": {columnCols, func(*session) [][]sqltype.Value { return nil }},
 	"sys.table_types":      {tableTypeCols, tableTypeRows},
@@ -222,23 +221,6 @@ func partitionRows(s *session) [][]sqltype.Value {
 			if ix.store != nil {
 				add(t, ix.id, ix.store.Rows())
 			}
-		}
-	}
-	return rows
-}
-
-var statCols = []outCol{vInt("object_id"), vName("name"), vInt("stats_id"), vBit("auto_created"), vBit("user_created"), vBit("has_filter"), vText("filter_definition")}
-
-// statRows: there are no statistics but those of the indexes.
-func statRows(s *session) [][]sqltype.Value {
-	var rows [][]sqltype.Value
-	for _, t := range s.engine.catalog.tables() {
-		for _, ix := range t.indexes {
-			var filter any
-			if ix.filter != nil {
-				filter = ix.filterText
-			}
-			rows = append(rows, catalogRow(statCols, t.id, ix.name, ix.id, false, false, ix.filter != nil, filter))
 		}
 	}
 	return rows
