@@ -231,7 +231,10 @@ func (t *tableDef) addIndex(ix *indexDef) error {
 func (e *Engine) indexSpec(def *tableDef, ix *indexDef) (storage.IndexSpec, error) {
 	spec := storage.IndexSpec{Name: ix.name, Unique: ix.unique, Include: ix.include}
 	for _, k := range ix.key {
-		spec.Key = append(spec.Key, storage.KeyPart{Column: k.column, Desc: k.desc, Compare: sqltype.Comparer(def.columns[k.column].typ)})
+		t := def.columns[k.column].typ
+		spec.Key = append(spec.Key, storage.KeyPart{
+			Column: k.column, Desc: k.desc, Compare: sqltype.Comparer(t), ByNumber: t.Kind.IsInteger() || t.Kind.IsTemporal(),
+		})
 	}
 	if len(ix.conjuncts) > 0 {
 		parts := ix.conjuncts

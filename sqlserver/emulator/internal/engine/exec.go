@@ -40,7 +40,9 @@ type env struct {
 	x    *exec
 	tx   *storage.Txn
 	rows [][]sqltype.Value
-	ids  []storage.RowID
+	refs []storage.RowRef
+	// seeks is the space of the scans, by slot.
+	seeks []*seekSpace
 	// version is the catalog's that the statement was planned for.
 	version int64
 	// opened are the scans that index usage has counted.
@@ -50,7 +52,7 @@ type env struct {
 }
 
 func (x *exec) newEnv(slots int, version int64) *env {
-	return &env{x: x, version: version, rows: make([][]sqltype.Value, slots), ids: make([]storage.RowID, slots)}
+	return &env{x: x, version: version, rows: make([][]sqltype.Value, slots), refs: make([]storage.RowRef, slots)}
 }
 
 func (e *env) clock() sqltype.Value {

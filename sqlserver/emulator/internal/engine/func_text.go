@@ -77,11 +77,16 @@ func lenOf(v sqltype.Value) int64 {
 }
 
 func buildDataLength(_ *compiler, args []*scalar) (*scalar, error) {
-	t, from := lengthType(args), args[0].typ
-	build := values(fixed(t), func(_ *env, v []sqltype.Value) (sqltype.Value, error) {
-		return sqltype.Value{Kind: t.Kind, N: sqltype.DataLength(v[0], from)}, nil
-	})
-	return build(nil, args)
+	t, from, arg := lengthType(args), args[0].typ, args[0].eval
+	s := derive(t, func(e *env) (sqltype.Value, error) {
+		v, err := arg(e)
+		if err != nil || v.IsNull() {
+			return sqltype.Value{}, err
+		}
+		return sqltype.Value{Kind: t.Kind, N: sqltype.DataLength(v, from)}, nil
+	}, args...)
+	s.constant = false
+	return s, nil
 }
 
 func mapText(f func(string) string) func(*env, []sqltype.Value) (sqltype.Value, error) {

@@ -139,7 +139,7 @@ func (m *memRows) each(e *env, next func() error) error {
 		if row == nil {
 			continue
 		}
-		e.rows[m.slot], e.ids[m.slot] = row, storage.RowID(i)
+		e.rows[m.slot], e.refs[m.slot] = row, storage.RowRef{ID: storage.RowID(i)}
 		if err := next(); err != nil {
 			return err
 		}

@@ -212,22 +212,46 @@ func (n *modifier) run(x *exec) (signal, error) {
 	return goOn, res.finish(x, count)
 }
 
+// rowSet holds rows. As long as they come in ascending order, which is how
+// scans mostly bring them, their last one is enough to know.
+type rowSet struct {
+	ascending []storage.RowID
+	all       map[storage.RowID]struct{}
+}
+
+// add returns false for a row that is in the set already.
+func (s *rowSet) add(id storage.RowID) bool {
+	if n := len(s.ascending); s.all == nil && (n == 0 || id > s.ascending[n-1]) {
+		s.ascending = append(s.ascending, id)
+		return true
+	}
+	if s.all == nil {
+		s.all = make(map[storage.RowID]struct{}, 2*len(s.ascending))
+		for _, id := range s.ascending {
+			s.all[id] = struct{}{}
+		}
+		s.ascending = nil
+	}
+	before := len(s.all)
+	s.all[id] = struct{}{}
+	return len(s.all) > before
+}
+
 // find collects the rows to change, each once, with U locks.
 func (m *modification) find(e *env) ([]change, error) {
 	var changes []change
-	seen := make(map[storage.RowID]struct{})
+	seen := rowSet{}
 	limit := e.x.s.set.rowCount
 	stop := new(stopSignal)
 	err := m.steps.each(e, func() error {
 		if e.rows[m.slot] == nil {
 			return nil // the missing side of an outer join
 		}
-		id := e.ids[m.slot]
-		if _, ok := seen[id]; ok {
+		ref := e.refs[m.slot]
+		if !seen.add(ref.ID) {
 			return nil
 		}
-		seen[id] = struct{}{}
-		c := change{row: storage.Row{ID: id, Values: e.rows[m.slot]}}
+		c := change{row: storage.Row{RowRef: ref, Values: e.rows[m.slot]}}
 		if !m.delete {
 			var err error
 			if c.next, err = m.newRow(e, c.row.Values); err != nil {

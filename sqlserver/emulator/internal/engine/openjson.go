@@ -140,17 +140,20 @@ func (r *jsonRows) each(e *env, next func() error) error {
 		return errJSON(&jsonParser{s: root.raw})
 	}
 	var failed error
-	root.each(func(key string, el jsonValue) bool {
-		if r.columns != nil {
+	if r.columns != nil {
+		(&jsonParser{s: root.raw}).elements(0, func(el jsonValue) bool {
 			failed = r.row(e, el, next)
-		} else {
-			value := sqltype.Value{}
-			if el.kind != jsonNull {
-				value = nvarcharValue(el.text())
-			}
-			e.rows[r.slot] = []sqltype.Value{nvarcharValue(key), value, {Kind: sqltype.TinyInt, N: int64(el.kind)}}
-			failed = next()
+			return failed == nil
+		})
+		return failed
+	}
+	root.each(func(key string, el jsonValue) bool {
+		value := sqltype.Value{}
+		if el.kind != jsonNull {
+			value = nvarcharValue(el.text())
 		}
+		e.rows[r.slot] = []sqltype.Value{nvarcharValue(key), value, {Kind: sqltype.TinyInt, N: int64(el.kind)}}
+		failed = next()
 		return failed == nil
 	})
 	return failed

@@ -98,17 +98,17 @@ type slotRange struct{ lo, hi int }
 // buffering operator can bring it back.
 type snapshot struct {
 	rows [][]sqltype.Value
-	ids  []storage.RowID
+	refs []storage.RowRef
 	keys []sqltype.Value
 }
 
 func (r slotRange) save(e *env) snapshot {
-	return snapshot{rows: slices.Clone(e.rows[r.lo:r.hi]), ids: slices.Clone(e.ids[r.lo:r.hi])}
+	return snapshot{rows: slices.Clone(e.rows[r.lo:r.hi]), refs: slices.Clone(e.refs[r.lo:r.hi])}
 }
 
 func (r slotRange) restore(e *env, s snapshot) {
 	copy(e.rows[r.lo:r.hi], s.rows)
-	copy(e.ids[r.lo:r.hi], s.ids)
+	copy(e.refs[r.lo:r.hi], s.refs)
 }
 
 // sortStep buffers all rows and gives them in order.

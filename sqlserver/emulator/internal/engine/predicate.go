@@ -1,6 +1,8 @@
 package engine
 
 import (
+	"cmp"
+
 	"github.com/sqlc-dev/teesql/ast"
 
 	"azsqloutbox/sqlserver/emulator/internal/sqltype"
@@ -204,6 +206,9 @@ func (c *compiler) comparison(kind string, a, b *scalar) (*predicate, error) {
 		return compareNulls(pair, o.op), nil
 	}
 	test, compare := holds(o.op), pair.compare
+	if pair.integers {
+		compare = nil
+	}
 	fa, fb := pair.a.eval, pair.b.eval
 	p := derivePredicate(func(e *env) (tri, error) {
 		va, err := fa(e)
@@ -213,6 +218,9 @@ func (c *compiler) comparison(kind string, a, b *scalar) (*predicate, error) {
 		vb, err := fb(e)
 		if err != nil || vb.Kind == sqltype.Null {
 			return isUnknown, err
+		}
+		if compare == nil {
+			return truth(test(cmp.Compare(va.N, vb.N))), nil
 		}
 		return truth(test(compare(va, vb))), nil
 	}, a, b)
@@ -235,6 +243,8 @@ func (c *compiler) comparison(kind string, a, b *scalar) (*predicate, error) {
 type operands struct {
 	a, b    *scalar
 	compare func(a, b sqltype.Value) int
+	// integers says that both are compared by N.
+	integers bool
 	// seeksA says that an index on column a can be sought with b.
 	seeksA, seeksB bool
 }
@@ -264,6 +274,7 @@ func operandsOf(a, b *scalar, op string) (operands, error) {
 	}
 	out := operands{a: a, b: b, compare: sqltype.Comparer(t)}
 	bothIntegers := a.typ.Kind.IsInteger() && b.typ.Kind.IsInteger()
+	out.integers = bothIntegers
 	exact := a.typ.Kind.IsNumeric() && b.typ.Kind.IsNumeric() && !t.Kind.IsApproximate()
 	if !bothIntegers && !exact {
 		// the scale of the finer operand must survive

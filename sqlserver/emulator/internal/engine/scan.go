@@ -29,14 +29,20 @@ func (s *scan) each(e *env, next func() error) error {
 	if err != nil {
 		return err
 	}
-	empty, err := s.access.bounds(e, &r)
+	space := e.seekSpace(s.slot)
+	empty, err := s.access.bounds(e, &r, space)
 	if err != nil || empty {
 		return err
 	}
 	r.Base = s.access.lookup || (s.target && !r.TableLock && s.access.index != nil && !s.access.index.clustered)
 	s.usage.count(e, s.slot)
-	cur := e.tx.Scan(e.x.ctx, s.access.table.store, r)
-	defer cur.Close()
+	cur := &space.cursor
+	cur.Begin(e.x.ctx, e.tx, s.access.table.store, r)
+	space.busy = true
+	defer func() {
+		cur.Close()
+		space.busy = false
+	}()
 	n := int64(1)
 	defer func() {
 		touched := n - 1
@@ -59,7 +65,7 @@ func (s *scan) each(e *env, next func() error) error {
 		if err != nil || !ok {
 			return err
 		}
-		e.rows[s.slot], e.ids[s.slot] = row.Values, row.ID
+		e.rows[s.slot], e.refs[s.slot] = row.Values, row.RowRef
 		match, err := allTrue(e, s.conds)
 		if err != nil {
 			return err
@@ -74,8 +80,28 @@ func (s *scan) each(e *env, next func() error) error {
 	}
 }
 
+// seekSpace is what a scan needs to run, kept for the next time: the inner side
+// of a join runs once a row.
+type seekSpace struct {
+	cursor storage.Cursor
+	prefix []sqltype.Value
+	busy   bool
+}
+
+// seekSpace is the space of a slot's scan, or a new one while that scan runs.
+func (e *env) seekSpace(slot int) *seekSpace {
+	if e.seeks == nil {
+		e.seeks = make([]*seekSpace, len(e.rows))
+	}
+	if s := e.seeks[slot]; s != nil && !s.busy {
+		return s
+	}
+	e.seeks[slot] = new(seekSpace)
+	return e.seeks[slot]
+}
+
 // bounds computes the range of the seek. A NULL in it matches nothing.
-func (a *access) bounds(e *env, r *storage.ScanRequest) (empty bool, err error) {
+func (a *access) bounds(e *env, r *storage.ScanRequest, space *seekSpace) (empty bool, err error) {
 	if a.index == nil {
 		return false, nil
 	}
@@ -86,14 +112,15 @@ func (a *access) bounds(e *env, r *storage.ScanRequest) (empty bool, err error) 
 	if a.equal == 0 && a.lower == nil && a.upper == nil {
 		return false, nil
 	}
-	prefix := make([]sqltype.Value, a.equal, a.equal+1)
-	for i, s := range a.values {
+	prefix := space.prefix[:0]
+	for _, s := range a.values {
 		v, err := s.eval(e)
 		if err != nil || v.IsNull() {
 			return true, err
 		}
-		prefix[i] = v
+		prefix = append(prefix, v)
 	}
+	space.prefix = prefix
 	if a.equal > 0 {
 		r.Lower = storage.Bound{Prefix: prefix, Inclusive: true, Set: true}
 		r.Upper = r.Lower

@@ -98,7 +98,18 @@ const (
 // transaction may do anything, but what it inserts ahead of the scan may be
 // met by it: a statement that changes what it reads collects its rows first.
 func (tx *Txn) Scan(ctx context.Context, t *Table, r ScanRequest) *Cursor {
-	c := &Cursor{tx: tx, ctx: ctx, access: tx.access(t), index: r.Index, r: r, chunk: firstChunk}
+	c := new(Cursor)
+	c.Begin(ctx, tx, t, r)
+	return c
+}
+
+// Begin is Scan with a cursor that is new or closed: a join that seeks once a
+// row need not make one each time.
+func (c *Cursor) Begin(ctx context.Context, tx *Txn, t *Table, r ScanRequest) {
+	*c = Cursor{
+		tx: tx, ctx: ctx, access: tx.access(t), index: r.Index, r: r, chunk: firstChunk,
+		rows: c.rows[:0], entries: c.entries[:0],
+	}
 	if c.index == nil {
 		c.index = t.base
 	}
@@ -118,7 +129,6 @@ func (tx *Txn) Scan(ctx context.Context, t *Table, r ScanRequest) *Cursor {
 	if r.Reverse {
 		c.from, c.until = c.until, c.from
 	}
-	return c
 }
 
 // edge is the place in an index where a bound cuts; outside is -1 for a lower
@@ -243,11 +253,11 @@ func (c *Cursor) read(e *entry) {
 	switch c.r.Mode {
 	case ReadVersion:
 		if v := e.rec.at(c.tx.snap.at, own); c.index.sees(v, e) {
-			c.rows = append(c.rows, Row{ID: e.rec.id, Values: v.values})
+			c.rows = append(c.rows, Row{RowRef: RowRef{e.rec.id, e.rec}, Values: v.values})
 		}
 	case ReadDirty:
 		if v := e.rec.head; c.index.sees(v, e) {
-			c.rows = append(c.rows, Row{ID: e.rec.id, Values: v.values})
+			c.rows = append(c.rows, Row{RowRef: RowRef{e.rec.id, e.rec}, Values: v.values})
 		}
 	case ReadLocked:
 		// A ghost of an open transaction is locked like a row: it may come back.
@@ -269,5 +279,8 @@ func (c *Cursor) Skip() {
 
 // Close ends the scan. It may be called twice.
 func (c *Cursor) Close() {
-	c.rows, c.entries, c.next, c.exhausted = nil, nil, 0, true
+	if cap(c.rows) > firstChunk || cap(c.entries) > firstChunk {
+		c.rows, c.entries = nil, nil
+	}
+	c.rows, c.entries, c.next, c.exhausted = c.rows[:0], c.entries[:0], 0, true
 }

@@ -134,7 +134,7 @@ func (t *Table) rows() []Row {
 	all := make([]Row, 0, t.Rows())
 	t.base.tree.Scan(func(e *entry) bool {
 		if e.ghost == nil {
-			all = append(all, Row{ID: e.rec.id, Values: e.rec.head.values})
+			all = append(all, Row{RowRef: RowRef{e.rec.id, e.rec}, Values: e.rec.head.values})
 		}
 		return true
 	})

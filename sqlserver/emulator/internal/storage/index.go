@@ -1,6 +1,7 @@
 package storage
 
 import (
+	"cmp"
 	"slices"
 	"sync/atomic"
 
@@ -14,8 +15,23 @@ type KeyPart struct {
 	Column int
 	Desc   bool
 	// Compare orders two values of the column, NULL included (SQL Server puts
-	// it first), under the column's collation.
+	// it first), under the column's collation. Values that are the same in all
+	// their fields are equal without it.
 	Compare func(a, b sqltype.Value) int
+	// ByNumber says that values other than NULL are in the order of their N. It
+	// saves most calls of Compare.
+	ByNumber bool
+}
+
+// compare orders two values.
+func (p *KeyPart) compare(a, b *sqltype.Value) int {
+	if p.ByNumber && a.Kind != sqltype.Null && b.Kind != sqltype.Null {
+		return cmp.Compare(a.N, b.N)
+	}
+	if *a == *b {
+		return 0
+	}
+	return p.Compare(*a, *b)
 }
 
 // IndexSpec describes an index. Its functions are called with mutexes held and
@@ -94,7 +110,7 @@ func (ix *Index) less(a, b *entry) bool {
 	}
 	for i := range n {
 		p := &ix.order[i]
-		if c := p.Compare(*a.part(p, i), *b.part(p, i)); c != 0 {
+		if c := p.compare(a.part(p, i), b.part(p, i)); c != 0 {
 			return (c < 0) != p.Desc
 		}
 	}
@@ -113,7 +129,7 @@ func (ix *Index) holds(values []sqltype.Value) bool {
 func (ix *Index) sameKey(a, b []sqltype.Value) bool {
 	for i := range ix.order {
 		p := &ix.order[i]
-		if p.Compare(a[p.Column], b[p.Column]) != 0 {
+		if p.compare(&a[p.Column], &b[p.Column]) != 0 {
 			return false
 		}
 	}

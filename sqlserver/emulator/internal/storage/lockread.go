@@ -25,7 +25,7 @@ func (c *Cursor) lockAndRead(e *entry) (Row, bool, error) {
 	}
 
 	t.mu.RLock()
-	row := Row{ID: e.rec.id}
+	row := Row{RowRef: RowRef{e.rec.id, e.rec}}
 	live := e.live()
 	if live {
 		// Another transaction may have changed columns outside this index; what

@@ -9,10 +9,17 @@ import (
 // RowID identifies a row of a table for as long as it lives.
 type RowID uint64
 
+// RowRef is a RowID together with the way to the row.
+type RowRef struct {
+	ID RowID
+	// rec may be nil: the row is looked for then.
+	rec *record
+}
+
 // Row is a row as a scan saw it. Values are never changed in place: whoever
 // keeps them keeps that version.
 type Row struct {
-	ID     RowID
+	RowRef
 	Values []sqltype.Value
 }
 

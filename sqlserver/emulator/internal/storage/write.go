@@ -75,9 +75,15 @@ func (tx *Txn) write(ctx context.Context, t *Table, row Row, values []sqltype.Va
 func (tx *Txn) lockBase(ctx context.Context, a *access, row Row) (*record, error) {
 	t := a.table
 	t.mu.RLock()
-	base, ok := t.base.tree.GetHint(&entry{rec: &record{id: row.ID}, row: row.Values}, a.nearIn(t.base))
+	var base *entry
+	if row.rec != nil {
+		base = row.rec.slot(0)
+	}
+	if base == nil || !t.base.sameKey(base.row, row.Values) {
+		base, _ = t.base.tree.GetHint(&entry{rec: &record{id: row.ID}, row: row.Values}, a.nearIn(t.base))
+	}
 	t.mu.RUnlock()
-	if !ok {
+	if base == nil {
 		return nil, ErrRowGone
 	}
 	if err := tx.lockRow(ctx, a, base, X, tx.session.LockTimeout); err != nil {
