@@ -11,10 +11,12 @@ import (
 // connection whatever happens, and it fails by its return code, not by an error
 // (sql-docs, sp-getapplock-transact-sql.md: 0 and 1 granted, -1 timeout, -2
 // cancelled, -3 deadlock victim, -999 parameter or other call error). Any user
-// of the database role named may take it; public is everybody.
+// of the database role named may take it; public is everybody. A second of
+// waiting is for a session that has just ended: the server takes a moment to
+// notice.
 const takeAppLockSQL = `-- outbox:TakeAppLock
 DECLARE @result INT;
-EXEC @result = sys.sp_getapplock @Resource = @resource, @LockMode = 'Exclusive', @LockOwner = 'Session', @LockTimeout = 0, @DbPrincipal = 'public';
+EXEC @result = sys.sp_getapplock @Resource = @resource, @LockMode = 'Exclusive', @LockOwner = 'Session', @LockTimeout = 1000, @DbPrincipal = 'public';
 SELECT @result AS result;`
 
 // takeAppLock takes the application lock of a task on the outbox for as long as

@@ -1,0 +1,213 @@
+package maintenance
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"time"
+
+	"go.uber.org/zap"
+)
+
+var (
+	errMaxDuration = errors.New("the longest duration is over")
+	errHoursOver   = errors.New("the hours are over")
+)
+
+// Run makes the plan and then deletes, batch by batch, each a transaction of its
+// own. When ctx ends it stops after the batch in hand and returns an error. One
+// purge at a time works on a table; another one is a *Refusal. Deadlocks, lock
+// timeouts, lost connections and failovers are tried again. What was done is in
+// the result also where there is an error.
+func (p Purge) Run(ctx context.Context) (PurgeResult, error) {
+	begun := time.Now()
+	p = p.withDefaults()
+	if err := p.Validate(); err != nil {
+		return PurgeResult{}, fmt.Errorf("purge: %w", err)
+	}
+	r := &purgeRun{Purge: p, conn: p.connect("purge")}
+	defer r.conn.close()
+	r.conn.keepWaiting = true
+	r.result.Notes = []string{}
+	bounded := ctx
+	if p.MaxDuration > 0 {
+		var cancel context.CancelFunc
+		bounded, cancel = context.WithDeadlineCause(ctx, begun.Add(p.MaxDuration), errMaxDuration)
+		defer cancel()
+	}
+	stop, err := r.run(bounded)
+	return r.end(ctx, stop, err, time.Since(begun))
+}
+
+// purgeRun is one Run.
+type purgeRun struct {
+	Purge
+	conn   *connection
+	texts  purgeTexts
+	cut    cutoff
+	cutAt  time.Time
+	gauge  logGauge
+	result PurgeResult
+	freed  float64 // bytes
+}
+
+func (r *purgeRun) run(ctx context.Context) (Stop, error) {
+	var err error
+	if r.result.PurgePlan, r.texts, err = r.plan(ctx, r.conn); err != nil {
+		return "", err
+	}
+	if !r.result.OpenNow {
+		return StopNotNow, nil
+	}
+	if left := r.Hours.Left(r.result.Now); left > 0 {
+		var cancel context.CancelFunc
+		ctx, cancel = context.WithTimeoutCause(ctx, left, errHoursOver)
+		defer cancel()
+	}
+	if r.result.Oldest == nil {
+		return StopDone, nil
+	}
+	return StopDone, r.walk(ctx)
+}
+
+// walk deletes from the oldest row on. The rows before it were deleted by
+// earlier runs, and may have left ghosts that a seek from the lowest id on has to
+// cross; within a run no window is read twice.
+func (r *purgeRun) walk(ctx context.Context) error {
+	policy := pacer{maxRows: r.Batch, minPause: r.Pause}
+	now := policy.start()
+	w := walk{from: r.result.Oldest.ID}
+	r.report()
+	for more := true; more; {
+		if err := r.refresh(ctx); err != nil {
+			return err
+		}
+		before := r.conn.retries
+		rows := now.rows
+		l, err := r.lookAt(ctx, r.conn, r.texts, w.from, rows, &r.result.PurgePlan)
+		if err != nil {
+			return err
+		}
+		if l.odd > 0 {
+			refusal := r.odd(l.odd, l.oddID.Int64)
+			refusal.Done = fmt.Sprintf("%d rows were deleted before", r.result.Rows)
+			return refusal
+		}
+		s := signs{}
+		if l.due > 0 {
+			if s.took, err = r.delete(ctx, w.from, l); err != nil {
+				return err
+			}
+		}
+		r.count(l)
+		if s.news, err = r.lookAtLog(ctx); err != nil {
+			return err
+		}
+		s.short = r.gauge.short
+		s.contended = r.conn.retries > before
+		now = policy.next(now, s)
+		if more = w.step(r.texts, l, rows, r.cut.at); more && l.due > 0 && !sleep(ctx, jittered(now.pause)) {
+			return context.Cause(ctx)
+		}
+	}
+	return nil
+}
+
+// refresh reads the cutoff again now and then.
+func (r *purgeRun) refresh(ctx context.Context) error {
+	if !r.cutAt.IsZero() && time.Since(r.cutAt) < cutoffEvery {
+		return nil
+	}
+	cut, err := r.cutoff(ctx, r.conn, r.texts)
+	if err != nil {
+		return err
+	}
+	r.cut, r.cutAt = cut, time.Now()
+	r.result.Cutoff, r.result.OpenReceipts, r.result.LeaseSeconds = cut.at, cut.receipts, cut.lease.Seconds()
+	return nil
+}
+
+// delete deletes what a look found due, and says how long it took.
+func (r *purgeRun) delete(ctx context.Context, from int64, l look) (took time.Duration, err error) {
+	var deleted int64
+	op := fmt.Sprintf("delete %d events of %s from id %d on", l.due, r.result.Table, from)
+	err = r.conn.do(ctx, op, func(ctx context.Context, conn *sql.Conn) (err error) {
+		begun := time.Now()
+		deleted, err = r.texts.deleteIn(ctx, conn, l.first, l.last, r.cut.at)
+		took = time.Since(begun)
+		return err
+	})
+	if err != nil {
+		return took, err
+	}
+	r.result.Batches++
+	r.result.Rows += deleted
+	// Where someone held rows of the window, the rest stands for its share.
+	r.freed += float64(deleted) * (float64(l.textBytes)/float64(l.due) + float64(r.texts.rowBytes))
+	r.Logger.Debug("deleted a batch", zap.Int64("rows", deleted), zap.Int64("from_id", l.first), zap.Int64("to_id", l.last), zap.Duration("took", took))
+	r.report()
+	return took, nil
+}
+
+func (r *purgeRun) count(l look) {
+	r.result.Windows++
+	r.result.PendingRows += l.pending
+	r.result.FailedRows += l.failed
+	r.result.UnstampedRows += l.unstamped
+}
+
+// lookAtLog says whether there is news.
+func (r *purgeRun) lookAtLog(ctx context.Context) (news bool, err error) {
+	now := time.Now()
+	if !r.gauge.due(now) {
+		return false, nil
+	}
+	var notes []string
+	err = r.conn.do(ctx, "look at the log rate", func(ctx context.Context, conn *sql.Conn) (err error) {
+		notes, err = r.gauge.look(ctx, conn, now)
+		return err
+	})
+	for _, note := range notes {
+		r.Logger.Info(note)
+	}
+	r.result.Notes = append(r.result.Notes, notes...)
+	return err == nil, err
+}
+
+func (r *purgeRun) report() {
+	r.Progress(Progress{Stage: "purge", Done: r.result.Rows, Total: max(r.result.EstimatedRows, r.result.Rows), Unit: "rows"})
+}
+
+// end makes the result of what was done, and tells an end that was asked for
+// from an error.
+func (r *purgeRun) end(ctx context.Context, stop Stop, err error, took time.Duration) (PurgeResult, error) {
+	var refusal *Refusal
+	switch {
+	case err == nil:
+	case errors.Is(err, errMaxDuration):
+		stop, err = StopMaxDuration, nil
+	case errors.Is(err, errHoursOver):
+		stop, err = StopHours, nil
+	case errors.As(err, &refusal), errors.Is(err, ErrSetting):
+		stop = StopRefused
+	case ctx.Err() != nil:
+		stop, err = StopInterrupted, fmt.Errorf("the purge of %s was interrupted: %w", r.Names, err)
+	default:
+		stop = StopFailed
+	}
+	r.result.Stopped = stop
+	r.result.Retries = r.conn.retries
+	r.result.BytesFreed = int64(r.freed)
+	r.result.Seconds = took.Seconds()
+	if took > 0 {
+		r.result.RowsPerSecond = float64(r.result.Rows) / took.Seconds()
+	}
+	return r.result, err
+}
+
+// jittered is d by a fifth more or less, so that it keeps no step with others.
+func jittered(d time.Duration) time.Duration {
+	return time.Duration(float64(d) * (0.8 + 0.4*rand.Float64()))
+}
