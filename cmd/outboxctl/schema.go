@@ -1,7 +1,8 @@
 package main
 
 import (
-	"fmt"
+	"io"
+	"strings"
 
 	"azsqloutbox/scripts"
 )
@@ -10,20 +11,49 @@ type schemaCmd struct {
 	Print schemaPrintCmd `cmd:"" help:"Print the script that makes the table, for a DBA."`
 }
 
-type schemaPrintCmd struct{}
+// tableTypes are what of the table is open to choice.
+type tableTypes struct {
+	Payload       string `default:"VARCHAR(2000)" help:"Type of payload: VARCHAR(n), NVARCHAR(n) or either with MAX. headers are VARCHAR(2000), or NVARCHAR(2000) beside a Unicode payload."`
+	Collation     string `default:"Latin1_General_100_BIN2_UTF8" help:"Collation of payload and headers; database_default takes the database's."`
+	EventType     string `default:"VARCHAR(100)" help:"Type of event_type: VARCHAR(n), NVARCHAR(n), SMALLINT, INT or BIGINT."`
+	Aggregate     string `default:"VARCHAR(100)" help:"Type of aggregate_type and aggregate_id: VARCHAR(n) or NVARCHAR(n)."`
+	TextCollation string `default:"database_default" help:"Collation of the two."`
+	Slim          bool   `help:"Leave the INCLUDE of the claim index out: about half the log an event costs, for one key lookup."`
+}
+
+func (t tableTypes) options(a *app) scripts.Options {
+	return scripts.Options{
+		Schema: a.database.Schema, Table: a.database.Table,
+		ClaimIndex: a.database.ClaimIndex, RetryIndex: a.database.RetryIndex,
+		EventType: strings.ToUpper(t.EventType), Aggregate: strings.ToUpper(t.Aggregate), TextCollation: t.TextCollation,
+		Payload: strings.ToUpper(t.Payload), Collation: t.Collation, SlimClaimIndex: t.Slim,
+	}
+}
+
+type schemaPrintCmd struct {
+	tableTypes
+	Enqueue bool `help:"Print the procedure for writers instead, scripts/010_enqueue.sql."`
+}
+
+type schemaPrintResult struct {
+	Script string `json:"script"`
+}
 
 // Run prints the script.
 func (c *schemaPrintCmd) Run(a *app) error {
 	if err := a.database.CheckNames(); err != nil {
 		return usageError{err}
 	}
-	text, err := scripts.Outbox(scripts.Options{
-		Schema: a.database.Schema, Table: a.database.Table,
-		ClaimIndex: a.database.ClaimIndex, RetryIndex: a.database.RetryIndex,
-	})
+	render := scripts.Outbox
+	if c.Enqueue {
+		render = scripts.Enqueue
+	}
+	text, err := render(c.options(a))
 	if err != nil {
 		return usageError{err}
 	}
-	_, err = fmt.Fprint(a.out, text)
-	return err
+	return a.result(schemaPrintResult{text}, func(out io.Writer) error {
+		_, err := io.WriteString(out, text)
+		return err
+	})
 }
