@@ -9,9 +9,9 @@ import (
 // Definitions are the parts of 001_outbox.sql, for programs that compare a table
 // with it and add what is missing. Each batch may run again.
 type Definitions struct {
-	Sequence                  string
-	Events, Receipts, Workers TableDefinition
-	ClaimIndex, RetryIndex    string
+	Sequence                            string
+	Events, Receipts, Workers, Controls TableDefinition
+	ClaimIndex, RetryIndex              string
 }
 
 // TableDefinition is one table of the script.
@@ -68,6 +68,7 @@ func Define(o Options) (Definitions, error) {
 		{table: &d.Events, mark: "outbox_event"},
 		{table: &d.Receipts, mark: "outbox_event_claim"},
 		{table: &d.Workers, mark: "outbox_event_worker"},
+		{table: &d.Controls, mark: "outbox_event_control"},
 		{batch: &d.Sequence, mark: "CREATE SEQUENCE "},
 		{batch: &d.ClaimIndex, mark: "CREATE NONCLUSTERED INDEX [IX_outbox_claim]"},
 		{batch: &d.RetryIndex, mark: "CREATE NONCLUSTERED INDEX [IX_outbox_retry]"},

@@ -133,15 +133,7 @@ func (c column) isInteger() bool {
 // above is the lowest id that the cursor lets through, in the column's own
 // range; some is false where there is none.
 func (c column) above(after worker.Cursor) (from int64, some bool) {
-	lowest, highest := int64(math.MinInt64), int64(math.MaxInt64)
-	switch c.kind {
-	case "int":
-		lowest, highest = math.MinInt32, math.MaxInt32
-	case "smallint":
-		lowest, highest = math.MinInt16, math.MaxInt16
-	case "tinyint":
-		lowest, highest = 0, math.MaxUint8
-	}
+	lowest, highest := c.span()
 	switch {
 	case !after.Set:
 		return lowest, true
@@ -152,10 +144,27 @@ func (c column) above(after worker.Cursor) (from int64, some bool) {
 	}
 }
 
+// span is the range of a whole-number column.
+func (c column) span() (lowest, highest int64) {
+	switch c.kind {
+	case "int":
+		return math.MinInt32, math.MaxInt32
+	case "smallint":
+		return math.MinInt16, math.MaxInt16
+	case "tinyint":
+		return 0, math.MaxUint8
+	}
+	return math.MinInt64, math.MaxInt64
+}
+
 // declaration is the column's type as T-SQL writes it, without the collation.
 func (c column) declaration() string {
 	kind := strings.ToUpper(c.kind)
 	switch {
+	case c.kind == "datetime2" || c.kind == "datetimeoffset" || c.kind == "time":
+		return fmt.Sprintf("%s(%d)", kind, c.scale)
+	case c.kind == "decimal" || c.kind == "numeric":
+		return fmt.Sprintf("%s(%d, %d)", kind, c.precision, c.scale)
 	case !c.isText():
 		return kind
 	case c.bytes < 0:

@@ -20,7 +20,7 @@ const (
 )
 
 type cli struct {
-	Schema schemaCmd `cmd:"" help:"The table and its indexes: print the script."`
+	Schema schemaCmd `cmd:"" help:"The table and its indexes: print the script, check them, add what is missing."`
 
 	Database service.DatabaseSettings `embed:"" group:"Database"`
 	JSON     bool                     `name:"json" help:"Print the result as one JSON object; docs/json.md lists the keys."`

@@ -9,6 +9,8 @@ import (
 
 type schemaCmd struct {
 	Print schemaPrintCmd `cmd:"" help:"Print the script that makes the table, for a DBA."`
+	Check schemaCheckCmd `cmd:"" help:"Find what is missing, breaks the worker, or costs too much. Exits 3 when something must be mended."`
+	Apply schemaApplyCmd `cmd:"" help:"Add what is missing, and nothing else: show the plan, or do it with --execute."`
 }
 
 // tableTypes are what of the table is open to choice.
