@@ -1,7 +1,6 @@
 package emulator
 
 import (
-	"maps"
 	"net/http"
 	"net/url"
 	"slices"
@@ -28,8 +27,8 @@ func (a *adminReader) read(target string) (any, error) {
 		return a.entities("Topics", Topic)
 	}
 	entity, rest, within := cutFold(target, "/subscriptions")
-	n, ok := a.server.namespace[strings.ToLower(entity)]
-	if !ok || n.config.Name == "" {
+	n, err := a.server.namespace.find(strings.ToLower(entity))
+	if err != nil || n.config.Name == "" {
 		if within {
 			return nil, nil
 		}
@@ -88,16 +87,13 @@ func (a *adminReader) inTopic(topic *node, target string) (any, error) {
 
 // entities lists all of a kind, by name.
 func (a *adminReader) entities(title string, kind Kind) (any, error) {
-	ns := a.server.namespace
 	var all []atom.Entry
-	for _, path := range slices.Sorted(maps.Keys(ns)) {
-		if n := ns[path]; n.config.Name != "" && n.config.Kind == kind {
-			e, err := a.entity(n)
-			if err != nil {
-				return nil, err
-			}
-			all = append(all, e)
+	for _, n := range a.server.namespace.entities(kind) {
+		e, err := a.entity(n)
+		if err != nil {
+			return nil, err
 		}
+		all = append(all, e)
 	}
 	return a.feed(title, all), nil
 }

@@ -22,6 +22,13 @@ type Config struct {
 	// does for a service that is a network away. Sends overlap: it adds latency
 	// and takes no throughput.
 	RoundTrip time.Duration
+	// CreditsPerSecond throttles all sends of the namespace: one credit for each
+	// message and one for each filter of a topic that it is compared with. A send
+	// without any left is com.microsoft:server-busy, error code 50009. The default
+	// is not to throttle; StandardCreditsPerSecond is what the tier has. Receiving,
+	// scheduling by $management and the administration cost credits too, but are
+	// not counted.
+	CreditsPerSecond int
 	// MaxConnections is how many AMQP connections there may be at a time; one more
 	// is closed with amqp:resource-limit-exceeded as soon as it is open. Default
 	// 5,000, the quota of a namespace.
@@ -155,6 +162,9 @@ func (c Config) validate() error {
 	}
 	if c.RoundTrip < 0 {
 		return invalid("RoundTrip", "%s is negative", c.RoundTrip)
+	}
+	if c.CreditsPerSecond < 0 {
+		return invalid("CreditsPerSecond", "%d is negative", c.CreditsPerSecond)
 	}
 	if c.MaxConnections < 0 {
 		return invalid("MaxConnections", "%d is negative", c.MaxConnections)

@@ -242,3 +242,6 @@ func (c *conn) detachLinks(path string, why func(link) *amqp.Error) (n int) {
 
 // kill cuts the connection without a word.
 func (c *conn) kill() { c.out.abort() }
+
+// hangUp cuts the connection when all that is to be said has been.
+func (c *conn) hangUp() { c.out.finish() }

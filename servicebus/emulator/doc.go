@@ -23,8 +23,10 @@
 //   - flow control by session window and link credit, drain, both settle
 //     modes, heartbeats, TLS, AMQP over WebSockets, links that are idle (with
 //     Config.LinkIdleTimeout)
-//   - entities that are disabled or full, by [Server.SetStatus] and
-//     [Server.SetMaxSizeBytes] while clients are connected
+//   - entities that are disabled, full, made or deleted, by [Server.SetStatus],
+//     [Server.SetMaxSizeBytes], [Server.CreateEntity] and [Server.DeleteEntity]
+//     while clients are connected
+//   - throttling of sends by credits per second (with Config.CreditsPerSecond)
 //   - what azservicebus/admin reads over HTTP: properties and runtime properties
 //     of queues, topics and subscriptions, rules, lists of them by page, the
 //     namespace; the right to manage is needed, an entity that is not there is an
@@ -61,15 +63,16 @@
 //
 // So that nothing can be concluded about it: actions of rules, partitioning
 // beyond the rules on batches, auto-forwarding, auto-delete, quotas on
-// receivers, entities and operations of a namespace, the close of connections
-// without links, geo-replication, persistence. A lock may be shorter, and an
+// receivers and entities of a namespace, credits for what is not a send, the
+// close of connections without links, geo-replication, persistence. A lock may be shorter, and an
 // entity's size another, than the service offers. An entity's AccessedAt is
 // always unknown, and what it was created and updated at is when the server was
 // started. The service's exact error texts are imitated where they were known;
 // where the condition of an error is only believed, the line that makes it says
 // so.
 //
-// Faults are scripted with [Server.Inject], [Server.KillConnections] and
-// [Server.DetachLinks]; [Server.Messages], [Server.Counts] and [Server.Stats]
-// look inside.
+// Faults are scripted with [Server.Inject], [Server.KillConnections],
+// [Server.DetachLinks], [Server.Suspend] and [Server.Resume];
+// [Server.FaultsFired] counts them. [Server.Messages], [Server.Counts] and
+// [Server.Stats] look inside.
 package emulator

@@ -15,14 +15,16 @@ type Server struct {
 	namespace namespace
 	faults    faults
 	stats     counters
-	listener  net.Listener
+	throttle  throttle
+	addr      *net.TCPAddr
 	started   time.Time
 	running   sync.WaitGroup
 
-	mu      sync.Mutex
-	conns   map[net.Conn]struct{}
-	clients map[*conn]struct{} // those of conns that speak AMQP
-	closed  bool
+	mu       sync.Mutex
+	listener net.Listener // nil while suspended
+	conns    map[net.Conn]struct{}
+	clients  map[*conn]struct{} // those of conns that speak AMQP
+	closed   bool
 }
 
 // Start listens and serves until Close. An error names the field of cfg that
@@ -37,22 +39,26 @@ func Start(cfg Config) (*Server, error) {
 		return nil, fmt.Errorf("service bus emulator: listening on %s: %w", cfg.Addr, err)
 	}
 	s := &Server{
-		cfg: cfg, policies: newPolicies(cfg), namespace: newNamespace(cfg.Entities), listener: listener, started: time.Now(),
+		cfg: cfg, policies: newPolicies(cfg), listener: listener, addr: listener.Addr().(*net.TCPAddr), started: time.Now(),
 		conns: map[net.Conn]struct{}{}, clients: map[*conn]struct{}{},
 	}
+	s.namespace.nodes = map[string]*node{}
+	for _, e := range cfg.Entities {
+		s.namespace.create(e)
+	}
+	s.throttle.set(cfg.CreditsPerSecond)
 	s.running.Add(1)
-	go s.accept()
+	go s.accept(listener)
 	return s, nil
 }
 
 // Addr is where to connect to, as host:port.
 func (s *Server) Addr() string {
-	at := s.listener.Addr().(*net.TCPAddr)
-	if !at.IP.IsUnspecified() {
-		return at.String()
+	if !s.addr.IP.IsUnspecified() {
+		return s.addr.String()
 	}
 	// It listens on all addresses, which is none to connect to.
-	return net.JoinHostPort("127.0.0.1", strconv.Itoa(at.Port))
+	return net.JoinHostPort("127.0.0.1", strconv.Itoa(s.addr.Port))
 }
 
 // ConnectionString is for any client library. Without TLS it is
@@ -92,11 +98,8 @@ func (s *Server) WebSocketURL() string {
 func (s *Server) Close() {
 	s.mu.Lock()
 	s.closed = true
-	for n := range s.conns {
-		_ = n.Close()
-	}
 	s.mu.Unlock()
-	_ = s.listener.Close()
+	s.Suspend()
 	s.running.Wait()
 	s.namespace.close()
 }

@@ -267,3 +267,39 @@ func TestConnectionsAboveTheQuotaAreRefused(t *testing.T) {
 		t.Errorf("%d messages stored, want 4", c.Active)
 	}
 }
+
+func TestNamespaceIsThrottledByCredits(t *testing.T) {
+	cfg := emulator.Config{CreditsPerSecond: 4, Entities: []emulator.Entity{
+		{Name: "q"},
+		{Name: "t", Kind: emulator.Topic, Subscriptions: []emulator.Subscription{
+			{Name: "a"}, {Name: "b", Rules: []emulator.Rule{{Subject: "x"}, {Subject: "y"}}},
+		}},
+	}}
+	server := start(t, cfg)
+	client := connect(t, server)
+	busy := func(entity string) {
+		t.Helper()
+		err := sender(t, client, entity).SendMessage(within(t), message("a", "x"), nil)
+		wantCondition(t, err, "com.microsoft:server-busy")
+		if err == nil || !strings.Contains(err.Error(), "50009") {
+			t.Errorf("%v does not say 50009", err)
+		}
+	}
+	// All is taken, and a minute of credits owed: for every entity.
+	if err := sendBatch(t, sender(t, client, "q"), numbered(240)...); err != nil {
+		t.Fatal(err)
+	}
+	busy("q")
+	busy("t")
+	if server.Throttled() != 2 {
+		t.Errorf("%d sends were throttled, want 2", server.Throttled())
+	}
+	// One message costs four credits on the topic, one and its three filters.
+	server.SetCreditsPerSecond(1)
+	if err := sendBatch(t, sender(t, client, "t"), numbered(60)...); err != nil {
+		t.Fatal(err)
+	}
+	busy("q")
+	server.SetCreditsPerSecond(0)
+	send(t, sender(t, client, "q"), message("b", "x"))
+}

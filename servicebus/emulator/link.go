@@ -113,10 +113,11 @@ func (s *session) address(address string, dynamic bool, needed Rights) (string, 
 	if err := s.conn.allows(p, needed); err != nil {
 		return "", err
 	}
-	if err := s.conn.server.faults.onAttach(p); err != nil {
-		return "", err
+	refused, drop := s.conn.server.faults.onAttach(p)
+	if drop {
+		s.conn.kill()
 	}
-	return p, nil
+	return p, refused
 }
 
 // acceptor handles what a client sends to a link.

@@ -96,6 +96,10 @@ func (r *receiver) assemble(t *amqp.Transfer, payload []byte) (m incoming, compl
 			r.detachWith(r, amqp.Errorf(condInvalidField, "the first transfer of a delivery has no delivery-id"))
 			return m, false
 		}
+		if _, sends := r.node.(entityNode); sends && r.session.conn.server.faults.onTransfer(r.path) {
+			r.session.conn.kill()
+			return m, false
+		}
 		r.underWay = true
 		r.current = incoming{id: *t.DeliveryID}
 		if t.MessageFormat != nil {

@@ -6,17 +6,15 @@ import (
 	"net"
 	"time"
 
-	"go.uber.org/zap"
-
 	"azsqloutbox/servicebus/emulator/internal/amqp"
 	"azsqloutbox/servicebus/emulator/internal/broker"
 )
 
 // accept takes connections until the listener is closed.
-func (s *Server) accept() {
+func (s *Server) accept(listener net.Listener) {
 	defer s.running.Done()
 	for {
-		n, err := s.listener.Accept()
+		n, err := listener.Accept()
 		if err != nil {
 			return
 		}
@@ -72,7 +70,7 @@ func (s *Server) admit(c *conn) {
 	defer s.mu.Unlock()
 	if len(s.clients) >= s.cfg.MaxConnections {
 		c.refusal = amqp.Errorf(broker.CondResourceLimit, "ConnectionsQuotaExceeded for namespace %s. (emulator: %d are open)",
-			s.listener.Addr(), len(s.clients))
+			s.Addr(), len(s.clients))
 		return
 	}
 	s.clients[c] = struct{}{}
@@ -103,12 +101,12 @@ func (p *peeked) first() byte {
 
 func (p *peeked) Read(b []byte) (int, error) { return p.in.Read(b) }
 
-// track remembers a connection so that Close ends it; it says no once the
-// server is closed.
+// track remembers a connection so that Suspend and Close end it; it says no where
+// they were called since it was accepted.
 func (s *Server) track(n net.Conn) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.closed {
+	if s.listener == nil {
 		return false
 	}
 	s.conns[n] = struct{}{}
@@ -122,15 +120,4 @@ func (s *Server) untrack(n net.Conn) {
 	delete(s.conns, n)
 	s.mu.Unlock()
 	s.running.Done()
-}
-
-// KillConnections cuts all connections without a word, as a network does that
-// fails. New ones are welcome.
-func (s *Server) KillConnections() {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.cfg.Logger.Debug("killing all connections", zap.Int("connections", len(s.conns)))
-	for n := range s.conns {
-		_ = n.Close()
-	}
 }

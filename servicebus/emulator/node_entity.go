@@ -1,6 +1,8 @@
 package emulator
 
 import (
+	"time"
+
 	"azsqloutbox/servicebus/emulator/internal/amqp"
 	"azsqloutbox/servicebus/emulator/internal/broker"
 )
@@ -16,8 +18,11 @@ func (n entityNode) accept(r *receiver, m incoming) {
 		return
 	}
 	e := c.server.faults.onSend(n.path, messages)
-	if disabled := n.sendDisabled(); disabled != nil {
-		e.detach = disabled // sent before the client saw the detach
+	// Sent before the client saw the detach.
+	if n.deleted.Load() {
+		e.detach = notFound(n.path)
+	} else if disabled := n.sendDisabled(); disabled != nil {
+		e.detach = disabled
 	}
 	switch {
 	case e.dropFirst:
@@ -31,6 +36,8 @@ func (n entityNode) accept(r *receiver, m incoming) {
 		r.detachWith(r, e.detach)
 		c.mu.Unlock()
 		return
+	case e.swallow:
+		return
 	}
 	refused := e.reject
 	if refused == nil {
@@ -40,6 +47,11 @@ func (n entityNode) accept(r *receiver, m incoming) {
 	case e.dropLast:
 		c.kill()
 	case e.silent:
+	case e.dropReply:
+		time.AfterFunc(c.server.cfg.RoundTrip+e.delay, func() {
+			r.settle(m, refused, 0)
+			c.hangUp()
+		})
 	default:
 		r.settle(m, refused, c.server.cfg.RoundTrip+e.delay)
 	}
@@ -48,6 +60,9 @@ func (n entityNode) accept(r *receiver, m incoming) {
 // store keeps the messages of a delivery: all or, with an error, none.
 func (n entityNode) store(server *Server, m incoming, messages []*broker.Message) *amqp.Error {
 	count := int64(len(messages))
+	if err := server.throttle.spend(len(messages) * (1 + n.filters)); err != nil {
+		return err
+	}
 	if err := n.destination.Enqueue(messages); err != nil {
 		return asError(err)
 	}

@@ -28,6 +28,10 @@ const (
 	maxBatchMessages = 4500
 )
 
+// StandardCreditsPerSecond is what a namespace of the Standard tier may spend.
+// https://learn.microsoft.com/azure/service-bus-messaging/service-bus-throttling
+const StandardCreditsPerSecond = 1000
+
 // propMaxBatch is the link property that tells the limit of a batch where it
 // is another than that of a message.
 const propMaxBatch = "com.microsoft:max-message-batch-size"
