@@ -101,8 +101,8 @@ func kindIs(code string) func(objectInfo) bool {
 var _ = registerViews(map[string]*view{
 	"sys.objects":     ofKind(nil, func(objectInfo) bool { return true }, nil),
 	"sys.all_objects": ofKind(nil, func(objectInfo) bool { return true }, nil),
-	"sys.tables": ofKind([]outCol{vBit("is_memory_optimized"), vTiny("temporal_type"), vBit("is_replicated"), vBit("is_tracked_by_cdc"), vTiny("lock_escalation"), vName("lock_escalation_desc")},
-		kindIs("U "), func(*session, objectInfo) []any { return []any{false, 0, false, false, 0, "TABLE"} }),
+	"sys.tables": ofKind([]outCol{vBit("is_memory_optimized"), vTiny("temporal_type"), vBit("is_replicated"), vBit("is_merge_published"), vBit("is_tracked_by_cdc"), vTiny("lock_escalation"), vName("lock_escalation_desc")},
+		kindIs("U "), func(*session, objectInfo) []any { return []any{false, 0, false, false, false, 0, "TABLE"} }),
 	"sys.procedures": ofKind([]outCol{vBit("is_auto_executed"), vBit("is_execution_replicated")}, kindIs("P "), func(*session, objectInfo) []any { return []any{false, false} }),
 	"sys.views":      ofKind(nil, func(objectInfo) bool { return false }, nil),
 	"sys.sequences": ofKind([]outCol{

@@ -81,14 +81,14 @@ var _ = registerViews(map[string]*view{
 	"sys.index_columns":    {indexColumnCols, indexColumnRows},
 	"sys.partitions":       {partitionCols, partitionRows},
 	"sys.identity_columns": {identityCols, identityRows},
-	"sys.computed_columns": {columnCols, func(*session) [][]sqltype.Value { return nil }},
+	"sys.computed_columns": {computedCols, func(*session) [][]sqltype.Value { return nil }},
 	"sys.table_types":      {tableTypeCols, tableTypeRows},
 })
 
 var columnCols = []outCol{
 	vInt("object_id"), vName("name"), vInt("column_id"), vTiny("system_type_id"), vInt("user_type_id"), vSmall("max_length"), vTiny("precision"), vTiny("scale"),
 	vName("collation_name"), vBit("is_nullable"), vBit("is_ansi_padded"), vBit("is_rowguidcol"), vBit("is_identity"), vBit("is_computed"), vInt("default_object_id"),
-	vBit("is_sparse"), vBit("is_hidden"), vTiny("generated_always_type"),
+	vBit("is_sparse"), vBit("is_hidden"), vTiny("generated_always_type"), vBit("is_masked"), vIntNull("encryption_type"),
 }
 
 func columnRow(t *tableDef, c *columnDef) []any {
@@ -103,7 +103,7 @@ func columnRow(t *tableDef, c *columnDef) []any {
 	id := systemTypeIDs[c.typ.Kind]
 	return []any{
 		t.id, c.name, c.id, id, id, maxLength(c.typ), int(typePrecision(c.typ)), int(typeScale(c.typ)), coll,
-		c.nullable, isLong(c.typ), c.rowGUID, c.identity, false, def, false, false, 0,
+		c.nullable, isLong(c.typ), c.rowGUID, c.identity, false, def, false, false, 0, false, nil,
 	}
 }
 
