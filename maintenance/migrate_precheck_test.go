@@ -1,0 +1,172 @@
+package maintenance_test
+
+import (
+	"database/sql"
+	"testing"
+
+	"azsqloutbox/maintenance"
+	"azsqloutbox/scripts"
+	"azsqloutbox/sqlserver"
+	"azsqloutbox/sqlserver/emulator"
+)
+
+// oldTable is an outbox as it was before: payload and headers are NVARCHAR.
+type oldTable struct {
+	t      *testing.T
+	server *emulator.Server
+	db     *sql.DB
+	names  sqlserver.Names
+	nextID int64
+}
+
+func newOldTable(t *testing.T, o scripts.Options) *oldTable {
+	t.Helper()
+	server, err := emulator.Start(emulator.Config{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = server.Close() })
+	db, err := sqlserver.Open(server.DSN(), sqlserver.Options{AppName: "migrate-test", LongStatements: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = db.Close() })
+	if o.Payload == "" {
+		o.Payload = "NVARCHAR(10)"
+	}
+	if o.Collation == "" {
+		o.Collation = "SQL_Latin1_General_CP1_CI_AS"
+	}
+	b := &oldTable{t: t, server: server, db: db, nextID: 1, names: sqlserver.Names{Schema: o.Schema, Table: o.Table, ClaimIndex: o.ClaimIndex, RetryIndex: o.RetryIndex}}
+	if o.Schema != "" {
+		b.exec("CREATE SCHEMA {schema}")
+	}
+	script, err := scripts.Outbox(o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, batch := range scripts.Batches(script) {
+		b.exec(batch)
+	}
+	return b
+}
+
+func (b *oldTable) exec(text string, args ...any) {
+	b.t.Helper()
+	if _, err := b.db.ExecContext(b.t.Context(), b.names.Replacer().Replace(text), args...); err != nil {
+		b.t.Fatalf("%v in\n%s", err, text)
+	}
+}
+
+const insertRow = `INSERT INTO {events} (id, aggregate_type, aggregate_id, event_type, payload, headers) VALUES (@id, 'order', '1', 'order-placed', @payload, @headers)`
+
+// add writes rows with these payloads, ids ascending by 10.
+func (b *oldTable) add(payloads ...string) {
+	b.t.Helper()
+	for _, p := range payloads {
+		b.exec(insertRow, sql.Named("id", b.nextID), sql.Named("payload", p), sql.Named("headers", nil))
+		b.nextID += 10
+	}
+}
+
+// text is a query's only value.
+func (b *oldTable) text(query string, args ...any) string {
+	b.t.Helper()
+	var v sql.NullString
+	if err := b.db.QueryRowContext(b.t.Context(), b.names.Replacer().Replace(query), args...).Scan(&v); err != nil {
+		b.t.Fatalf("%v in\n%s", err, query)
+	}
+	return v.String
+}
+
+func (b *oldTable) migration() maintenance.Migration {
+	return maintenance.Migration{Target: maintenance.Target{DB: b.db, Names: b.names}}
+}
+
+func check(t *testing.T, m maintenance.Migration) *maintenance.MigrationReport {
+	t.Helper()
+	r, err := m.Check(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	return r
+}
+
+// counts are what the check counted.
+type counts struct{ rows, chars, bytes, lossy, tooLong int64 }
+
+func counted(r *maintenance.MigrationReport) counts {
+	return counts{r.Rows, r.MaxChars, r.MaxBytes, r.LossyRows, r.TooLongRows}
+}
+
+func TestPreCheckFindsWhatWouldBeLost(t *testing.T) {
+	const (
+		latin       = "SQL_Latin1_General_CP1_CI_AS"
+		insensitive = "Latin1_General_100_CI_AI"
+		utf8        = "Latin1_General_100_BIN2_UTF8"
+	)
+	for _, c := range []struct {
+		name      string
+		column    string // its collation
+		to        string
+		length    string
+		payloads  []string
+		want      counts
+		lost      string // of the first sample
+		lossless  string
+		blameless bool
+	}{
+		{name: "no rows", want: counts{}},
+		{name: "plain text", payloads: []string{"", "abc", "0123456789"}, want: counts{3, 10, 10, 0, 0}},
+		{name: "what the code page has", payloads: []string{"é€ß"}, want: counts{1, 3, 3, 0, 0}},
+		{name: "a look-alike", payloads: []string{"ā"}, want: counts{1, 1, 1, 1, 0}, lost: "U+0101 U+0061", lossless: utf8 + " 10"},
+		{name: "a look-alike under a collation that calls it equal", column: insensitive, payloads: []string{"xāy"}, want: counts{1, 3, 3, 1, 0}, lost: "U+0101 U+0061", lossless: "Latin1_General_100_CI_AI_SC_UTF8 10"},
+		{name: "a full-width form under a collation that calls it equal", column: insensitive, payloads: []string{"Ａ"}, want: counts{1, 1, 1, 1, 0}, lost: "U+FF21 U+003F", lossless: "Latin1_General_100_CI_AI_SC_UTF8 10"},
+		{name: "a pair", payloads: []string{"a😀b"}, want: counts{1, 4, 4, 1, 0}, lost: "U+1F600 U+003F U+003F", lossless: utf8 + " 10"},
+		{name: "trailing spaces", payloads: []string{"a  ", "ā  "}, want: counts{2, 3, 3, 1, 0}, lost: "U+0101 U+0061", lossless: utf8 + " 10"},
+		{name: "only spaces", payloads: []string{"   "}, want: counts{1, 3, 3, 0, 0}},
+		{name: "a zero character", payloads: []string{"a\x00b\x00"}, want: counts{1, 4, 4, 0, 0}},
+		{name: "a combining accent", payloads: []string{"e\u0301"}, want: counts{1, 2, 2, 1, 0}, lost: "U+0301 U+003F", lossless: utf8 + " 10"},
+		{name: "exactly the length", length: "5", payloads: []string{"12345"}, want: counts{1, 5, 5, 0, 0}},
+		{name: "a byte more", length: "5", payloads: []string{"123456"}, want: counts{1, 6, 6, 0, 1}, lossless: latin + " 6"},
+		{name: "a trailing space more", length: "5", payloads: []string{"12345 "}, want: counts{1, 6, 6, 0, 1}, lossless: latin + " 6"},
+		{name: "UTF-8 loses nothing", to: utf8, payloads: []string{"āＡ😀"}, want: counts{1, 4, 9, 0, 0}},
+		{name: "UTF-8 at its length", to: utf8, payloads: []string{"✓✓✓a"}, want: counts{1, 4, 10, 0, 0}},
+		{name: "UTF-8 a byte over", to: utf8, payloads: []string{"✓✓✓é"}, want: counts{1, 4, 11, 0, 1}, lossless: utf8 + " 11"},
+		{name: "MAX", to: utf8, length: "MAX", payloads: []string{"✓✓✓é"}, want: counts{1, 4, 11, 0, 0}},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			t.Parallel()
+			collation := c.column
+			if collation == "" {
+				collation = latin
+			}
+			b := newOldTable(t, scripts.Options{Collation: collation})
+			b.add(c.payloads...)
+			m := b.migration()
+			m.Collation, m.Length = c.to, c.length
+			r := check(t, m)
+			if got := counted(r); got != c.want {
+				t.Errorf("counted %+v, want %+v", got, c.want)
+			}
+			if !r.Complete || r.State != maintenance.MigrationChecked {
+				t.Errorf("complete %v, state %s", r.Complete, r.State)
+			}
+			var lost, lossless string
+			if len(r.Samples) > 0 {
+				for _, l := range r.Samples[0].Characters {
+					lost += l.CodePoint + " " + l.Becomes
+				}
+			}
+			if l := r.Lossless; l != nil {
+				lossless = l.Collation + " " + l.Length
+			}
+			if lost != c.lost || lossless != c.lossless {
+				t.Errorf("lost %q, lossless %q; want %q and %q", lost, lossless, c.lost, c.lossless)
+			}
+			if r.Found() != (c.want.lossy+c.want.tooLong > 0) {
+				t.Errorf("found is %v: %+v", r.Found(), r.Blockers)
+			}
+		})
+	}
+}
