@@ -54,7 +54,7 @@
 //   - figures of pages and bytes are NULL;
 //   - waits are those for locks.
 //
-// sys.dm_db_resource_stats, sys.index_resumable_operations and the views of Query
+// sys.dm_db_resource_stats and the views of Query
 // Store are there and empty, sys.database_query_store_options says OFF. Every other
 // view that the documentation has for the edition is 50999; one that it does not
 // have, or that only master has, is 208.
@@ -64,8 +64,9 @@
 //
 // # Accepted as syntax only
 //
-// ONLINE, RESUMABLE, MAX_DURATION, WAIT_AT_LOW_PRIORITY (the operation is done at
-// once, under an exclusive lock), SORT_IN_TEMPDB, DATA_COMPRESSION,
+// ONLINE, RESUMABLE, MAX_DURATION (the operation is done at once, under Sch-M, for
+// which WAIT_AT_LOW_PRIORITY really waits; StopRebuild has a resumable one stop),
+// SORT_IN_TEMPDB, DATA_COMPRESSION,
 // STATISTICS_NORECOMPUTE; FILLFACTOR, PAD_INDEX, ALLOW_PAGE_LOCKS and
 // OPTIMIZE_FOR_SEQUENTIAL_KEY, which sys.indexes shows; ROWLOCK and PAGLOCK;
 // the OPTION hints other than RECOMPILE and FORCE ORDER; SET LANGUAGE,

@@ -6,13 +6,20 @@ import (
 	"github.com/sqlc-dev/teesql/ast"
 )
 
-// alterIndex is ALTER INDEX REBUILD, SET, DISABLE and REORGANIZE. Rebuilding
-// changes options only: there are no pages here.
+// alterIndex is ALTER INDEX. Rebuilding changes options only: there are no pages
+// here.
 func (x *exec) alterIndex(sc *statementScope, st *ast.AlterIndexStatement) error {
 	if st.Partition != nil && !st.Partition.All {
 		return notModelled("ALTER INDEX of one partition")
 	}
-	def, err := x.lockForAlterIndex(sc, st)
+	switch st.AlterIndexType {
+	case "Resume", "Pause", "Abort":
+		return x.alterPaused(sc, st)
+	}
+	if x.resumes(st) {
+		return x.alterPaused(sc, st)
+	}
+	def, how, err := x.lockForAlterIndex(sc, st)
 	if err != nil {
 		return err
 	}
@@ -23,7 +30,7 @@ func (x *exec) alterIndex(sc *statementScope, st *ast.AlterIndexStatement) error
 			continue
 		}
 		found = true
-		if err := x.alterOneIndex(sc, next, ix, st); err != nil {
+		if err := x.alterOneIndex(sc, next, ix, how, st); err != nil {
 			return err
 		}
 	}
@@ -34,15 +41,33 @@ func (x *exec) alterIndex(sc *statementScope, st *ast.AlterIndexStatement) error
 }
 
 // lockForAlterIndex: REORGANIZE is the one form that keeps nobody away.
-func (x *exec) lockForAlterIndex(sc *statementScope, st *ast.AlterIndexStatement) (*tableDef, error) {
+func (x *exec) lockForAlterIndex(sc *statementScope, st *ast.AlterIndexStatement) (*tableDef, rebuildOptions, error) {
+	var how rebuildOptions
 	find := func() (*tableDef, error) { return x.tableForDDL(st.OnName, "ALTER INDEX") }
-	if st.AlterIndexType == "Reorganize" {
-		return find()
+	switch st.AlterIndexType {
+	case "Reorganize":
+		def, err := find()
+		return def, how, err
+	case "Rebuild":
+		var err error
+		if how, err = readRebuild(st.IndexOptions, "ALTER INDEX REBUILD"); err != nil {
+			return nil, how, err
+		}
+		if err := how.check(x, st); err != nil {
+			return nil, how, err
+		}
 	}
-	return x.lockForDDL(sc, find)
+	def, err := x.lockTable(sc, find, func(t *tableDef) error { return how.lock(x, sc, t) })
+	return def, how, err
 }
 
-func (x *exec) alterOneIndex(sc *statementScope, next *tableDef, ix *indexDef, st *ast.AlterIndexStatement) error {
+func (x *exec) alterOneIndex(sc *statementScope, next *tableDef, ix *indexDef, how rebuildOptions, st *ast.AlterIndexStatement) error {
+	if ix.disabled && st.AlterIndexType != "Rebuild" && st.AlterIndexType != "Disable" {
+		if st.All {
+			return nil
+		}
+		return raise(1973, 16, 1, "Cannot perform the specified operation on disabled index '%s' on table '%s'.", ix.name, next.qualified())
+	}
 	switch st.AlterIndexType {
 	case "Rebuild":
 		if wrong := x.s.set.wrongForFilteredIndex(); ix.filter != nil && wrong != "" {
@@ -51,20 +76,25 @@ func (x *exec) alterOneIndex(sc *statementScope, next *tableDef, ix *indexDef, s
 		if err := x.s.engine.online(st.IndexOptions); err != nil {
 			return err
 		}
-		if err := ix.setOptions(st.IndexOptions); err != nil {
-			return err
+		if how.resumable && !ix.disabled {
+			trial := *ix // its options must be right before it stops
+			if err := trial.setOptions(st.IndexOptions); err != nil {
+				return err
+			}
+			if err := x.pause(next, ix, st.IndexOptions, how.maxDOP, st, nil); err != nil {
+				return err
+			}
 		}
-		if !ix.disabled {
-			return nil
-		}
-		ix.disabled = false
-		return x.s.engine.attachIndex(x, sc, next, ix)
+		return x.rebuild(sc, next, ix, st.IndexOptions)
 	case "Set":
 		if err := onlySettable(st.IndexOptions); err != nil {
 			return err
 		}
 		return ix.setOptions(st.IndexOptions)
 	case "Reorganize":
+		if ix.noPageLocks {
+			return raise(1943, 16, 1, "The index \"%s\" on table \"%s\" cannot be reorganized because page level locking is disabled.", ix.name, next.name)
+		}
 		return nil
 	case "Disable":
 		if ix.clustered {
@@ -80,6 +110,19 @@ func (x *exec) alterOneIndex(sc *statementScope, next *tableDef, ix *indexDef, s
 		return nil
 	}
 	return notModelled("ALTER INDEX %s", st.AlterIndexType)
+}
+
+// rebuild gives an index its new options, and its rows back where it was
+// disabled.
+func (x *exec) rebuild(sc *statementScope, next *tableDef, ix *indexDef, options []ast.IndexOption) error {
+	if err := ix.setOptions(options); err != nil {
+		return err
+	}
+	if !ix.disabled {
+		return nil
+	}
+	ix.disabled = false
+	return x.s.engine.attachIndex(x, sc, next, ix)
 }
 
 // settable are the options of ALTER INDEX … SET (sql-docs, "ALTER INDEX"); the

@@ -63,6 +63,8 @@ type Engine struct {
 	database *databaseOptions
 	usage    usages
 
+	resumables resumables
+
 	sessionsMu sync.Mutex
 	sessions   map[*session]struct{}
 

@@ -8,8 +8,7 @@ import (
 // columns and no rows, because tools ask them; Query Store is there and off.
 
 var _ = registerViews(map[string]*view{
-	"sys.dm_db_resource_stats":       {resourceStatCols, noRows},
-	"sys.index_resumable_operations": {resumableCols, noRows},
+	"sys.dm_db_resource_stats": {resourceStatCols, noRows},
 	"sys.database_query_store_options": {queryStoreOptionCols, func(*session) [][]sqltype.Value {
 		return [][]sqltype.Value{catalogRow(queryStoreOptionCols, 0, "OFF", 0, "OFF", 0, 0, nil, nil, nil, nil, nil, nil, nil)}
 	}},
@@ -35,15 +34,6 @@ var resourceStatCols = []outCol{
 	vTime("end_time"), vPercent("avg_cpu_percent"), vPercent("avg_data_io_percent"), vPercent("avg_log_write_percent"), vPercent("avg_memory_usage_percent"),
 	vPercent("xtp_storage_percent"), vPercent("max_worker_percent"), vPercent("max_session_percent"), vIntNull("dtu_limit"), vPercent("cpu_limit"),
 	vPercent("avg_instance_cpu_percent"), vPercent("avg_instance_memory_percent"), vPercent("avg_login_rate_percent"), vIntNull("replica_role"),
-}
-
-// resumableCols: RESUMABLE is accepted and done at once, so none is ever seen.
-var resumableCols = []outCol{
-	vInt("object_id"), vInt("index_id"), vName("name"), vText("sql_text"), vSmall("last_max_dop"), vIntNull("partition_number"), vTiny("state"),
-	{name: "state_desc", typ: nvarcharType(60)},
-	vTime("start_time"), vTimeNull("last_pause_time"), vInt("total_execution_time"),
-	{name: "percent_complete", typ: sqltype.Type{Kind: sqltype.Real}},
-	vBig("page_count"),
 }
 
 var queryStoreOptionCols = []outCol{

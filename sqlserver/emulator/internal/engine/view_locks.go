@@ -93,13 +93,18 @@ var waitCols = []outCol{
 // waitRows are the waits for locks; the engine knows of no others.
 func waitRows(s *session) [][]sqltype.Value {
 	byType := make(map[string]storage.Wait)
-	for mode, w := range s.engine.db.LockWaits() {
-		sum := byType[waitType(mode)] // sets of modes may share a name
-		sum.Count += w.Count
-		sum.Total += w.Total
-		sum.Max = max(sum.Max, w.Max)
-		byType[waitType(mode)] = sum
+	add := func(waits map[storage.LockMode]storage.Wait, suffix string) {
+		for mode, w := range waits {
+			name := waitType(mode) + suffix
+			sum := byType[name] // sets of modes may share a name
+			sum.Count += w.Count
+			sum.Total += w.Total
+			sum.Max = max(sum.Max, w.Max)
+			byType[name] = sum
+		}
 	}
+	add(s.engine.db.LockWaits(), "")
+	add(s.engine.db.LowPriorityLockWaits(), "_LOW_PRIORITY")
 	return eachRow(slices.Sorted(maps.Keys(byType)), func(name string) []sqltype.Value {
 		w := byType[name]
 		return catalogRow(waitCols, name, w.Count, w.Total.Milliseconds(), w.Max.Milliseconds(), nil)

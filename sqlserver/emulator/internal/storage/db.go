@@ -36,7 +36,7 @@ func New() *DB {
 	db := &DB{}
 	db.locks.meters = &db.meters
 	db.locks.sessions = map[*Session]struct{}{}
-	db.locks.waits = waitMeters{}
+	db.locks.waits, db.locks.lowWaits = waitMeters{}, waitMeters{}
 	db.locks.apps = map[string]*appResource{}
 	return db
 }

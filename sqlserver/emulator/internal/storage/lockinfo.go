@@ -44,6 +44,9 @@ const (
 	Granted    LockStatus = "GRANT"
 	Waiting    LockStatus = "WAIT"
 	Converting LockStatus = "CONVERT"
+
+	LowPriorityWaiting    LockStatus = "LOW_PRIORITY_WAIT"
+	LowPriorityConverting LockStatus = "LOW_PRIORITY_CONVERT"
 )
 
 // Locks lists every lock that is held or waited for, session by session, as
@@ -63,6 +66,12 @@ func (db *DB) Locks() []LockInfo {
 			status := Waiting
 			if w.converts != nil {
 				status = Converting
+			}
+			switch {
+			case w.low && w.converts != nil:
+				status = LowPriorityConverting
+			case w.low:
+				status = LowPriorityWaiting
 			}
 			info := describe(w.owner, w.on, w.want, status)
 			info.Since = w.since

@@ -15,6 +15,7 @@ type lockManager struct {
 	sessions map[*Session]struct{}
 	apps     map[string]*appResource
 	waits    waitMeters
+	lowWaits waitMeters
 }
 
 // resource is what a lock is taken on. It sits inside the table, index entry
@@ -113,7 +114,7 @@ func (m *lockManager) grantNow(o *lockOwner, on lockTarget, mode LockMode) (gran
 		return grant{}, false
 	}
 	for w := r.queue; w != nil; w = w.next {
-		if w.owner.session != o.session && mode.conflicts(w.want) {
+		if !w.low && w.owner.session != o.session && mode.conflicts(w.want) {
 			return grant{}, false
 		}
 	}

@@ -14,6 +14,9 @@ type waiter struct {
 	// converts is the lock that the request adds to, nil for a new one.
 	converts *heldLock
 	next     *waiter
+	// low is a request at low priority: it waits for all the others, and nobody
+	// for it.
+	low bool
 
 	// priority and cost choose the victim of a deadlock. They are copied when
 	// the wait begins, because the session's own goroutine writes them.
@@ -63,6 +66,10 @@ func (m *lockManager) dequeue(w *waiter) {
 	w.owner.session.waiting = nil
 	waited := time.Since(w.since)
 	w.owner.session.waited += waited
+	if w.low {
+		m.lowWaits.add(w.want, waited)
+		return
+	}
 	m.waits.add(w.want, waited)
 }
 
@@ -140,8 +147,10 @@ func (m *lockManager) blocked(w *waiter, visit func(*Session)) bool {
 	for h := r.holders; h != nil; h = h.nextHolder {
 		by(h.owner.session, h.mode)
 	}
-	for ahead := r.queue; ahead != nil && ahead != w; ahead = ahead.next {
-		by(ahead.owner.session, ahead.want)
+	for other := r.queue; other != nil && (other != w || w.low); other = other.next {
+		if !other.low {
+			by(other.owner.session, other.want)
+		}
 	}
 	return blocked
 }

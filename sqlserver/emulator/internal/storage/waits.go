@@ -27,6 +27,7 @@ func (db *DB) ResetLockWaits() {
 	db.locks.mu.Lock()
 	defer db.locks.mu.Unlock()
 	clear(db.locks.waits)
+	clear(db.locks.lowWaits)
 }
 
 // LockWaits are the waits for locks since New or ResetLockWaits that have ended, by the mode that
