@@ -105,3 +105,15 @@ func BenchmarkPeekLockComplete(b *testing.B) {
 	}
 	b.ReportMetric(float64(b.N)/b.Elapsed().Seconds(), "msg/s")
 }
+
+// BenchmarkSendDiscarded is BenchmarkSend to an entity that keeps nothing, as for
+// a load that would not fit into memory.
+func BenchmarkSendDiscarded(b *testing.B) {
+	server := start(b, emulator.Config{Entities: []emulator.Entity{{Name: "q", Discard: true, DuplicateDetection: true}}})
+	client := connect(b, server)
+	fill(b, client, 1)
+	b.SetBytes(benchBody)
+	b.ResetTimer()
+	n := fill(b, client, b.N)
+	b.ReportMetric(float64(n)/b.Elapsed().Seconds(), "msg/s")
+}

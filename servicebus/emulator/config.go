@@ -97,6 +97,11 @@ type Entity struct {
 	// MaxSizeBytes is the space of the entity, dead letters and subscriptions
 	// included; default 1 GB, the smallest there is.
 	MaxSizeBytes int64
+	// Discard is for load tests only, no service does it: messages are checked,
+	// counted and observed as always, and then forgotten, by all subscriptions of
+	// a topic. Nothing can be received. With DuplicateDetection the ids are
+	// remembered, at about 100 bytes each.
+	Discard bool
 }
 
 // Subscription is a topic's.

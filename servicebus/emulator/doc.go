@@ -73,6 +73,8 @@
 //
 // Faults are scripted with [Server.Inject], [Server.KillConnections],
 // [Server.DetachLinks], [Server.Suspend] and [Server.Resume];
-// [Server.FaultsFired] counts them. [Server.Messages], [Server.Counts] and
-// [Server.Stats] look inside.
+// [Server.FaultsFired] counts them. [Server.Messages], [Server.Each],
+// [Server.Counts] and [Server.Stats] look inside without receiving;
+// [Server.Observe] sees all that is sent. Entity.Discard is no behaviour of the
+// service: it forgets what it has counted, for load tests.
 package emulator

@@ -16,6 +16,7 @@ type Server struct {
 	faults    faults
 	stats     counters
 	throttle  throttle
+	observers observers
 	addr      *net.TCPAddr
 	started   time.Time
 	running   sync.WaitGroup

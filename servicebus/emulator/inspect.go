@@ -1,6 +1,7 @@
 package emulator
 
 import (
+	"iter"
 	"math"
 	"sync/atomic"
 	"time"
@@ -85,6 +86,28 @@ func (s *Server) Messages(entity string) []Message {
 	return out
 }
 
+// Each is Messages for entities that hold a million: it decodes one message at a
+// time, and looks again and again for those that follow, so what is sent or
+// received meanwhile may be seen or not. It panics on a name that is not there.
+func (s *Server) Each(entity string) iter.Seq[Message] {
+	q := s.source(entity)
+	return func(yield func(Message) bool) {
+		const page = 1000
+		for from := int64(math.MinInt64); ; {
+			found := q.Peek(from, page, nil)
+			for _, d := range found {
+				if !yield(newMessage(d)) {
+					return
+				}
+			}
+			if len(found) < page {
+				return
+			}
+			from = found[len(found)-1].Sequence + 1
+		}
+	}
+}
+
 // Counts is what a queue or subscription holds.
 type Counts struct {
 	// Active includes the Locked ones, as the service counts.
@@ -93,12 +116,17 @@ type Counts struct {
 	Deferred     int64
 	Scheduled    int64
 	DeadLettered int64
-	// Duplicates is how many messages duplicate detection has dropped.
+	// Enqueued is how many messages were ever taken; those that are scheduled
+	// count when they come, duplicates never.
+	Enqueued int64
+	// Duplicates is how many messages duplicate detection has ever dropped.
 	Duplicates int64
 }
 
-// Counts says how many messages a queue or subscription holds. For a topic it
-// has Scheduled and Duplicates only. It panics on a name that is not there.
+// Counts says how many messages a queue or subscription holds and has seen. For
+// a topic it has Scheduled, Enqueued and Duplicates only; Enqueued there counts
+// what is scheduled at once, and what no subscription wants too. It panics on a
+// name that is not there.
 func (s *Server) Counts(entity string) Counts {
 	if n := s.namespace.mustFind(entity); n.topic != nil {
 		return Counts(n.topic.Counts())

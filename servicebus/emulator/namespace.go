@@ -57,7 +57,7 @@ func (ns *namespace) addQueue(e Entity) {
 		Name: e.Name, RequiresSession: e.RequiresSession, LockDuration: e.LockDuration,
 		MaxDeliveryCount: uint32(e.MaxDeliveryCount), DefaultTTL: e.DefaultTTL,
 		DeadLetterExpired: e.DeadLetterOnExpiration, DuplicateWindow: e.DuplicateWindow,
-		MaxBytes: e.MaxSizeBytes, Partitioned: e.Partitioned,
+		MaxBytes: e.MaxSizeBytes, Partitioned: e.Partitioned, Discard: e.Discard,
 	})
 	ns.add(&node{path: e.Name, entity: e.Name, destination: q, source: q, maxMessage: e.MaxMessageBytes, config: e})
 	ns.addDeadLetter(e, q)
@@ -75,7 +75,7 @@ func (ns *namespace) addTopic(e Entity) {
 		q := t.Subscribe(broker.QueueConfig{
 			Name: path, RequiresSession: s.RequiresSession, LockDuration: s.LockDuration,
 			MaxDeliveryCount: uint32(s.MaxDeliveryCount), DefaultTTL: s.DefaultTTL,
-			DeadLetterExpired: s.DeadLetterOnExpiration,
+			DeadLetterExpired: s.DeadLetterOnExpiration, Discard: e.Discard,
 		}, brokerRules(s.Rules))
 		ns.add(&node{path: path, entity: e.Name, source: q, maxMessage: e.MaxMessageBytes})
 		ns.addDeadLetter(e, q)

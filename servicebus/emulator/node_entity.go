@@ -63,7 +63,7 @@ func (n entityNode) store(server *Server, m incoming, messages []*broker.Message
 	if err := server.throttle.spend(len(messages) * (1 + n.filters)); err != nil {
 		return err
 	}
-	if err := n.destination.Enqueue(messages); err != nil {
+	if err := server.enqueue(n.node, messages); err != nil {
 		return asError(err)
 	}
 	server.stats.messagesIn.Add(count)

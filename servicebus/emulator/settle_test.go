@@ -66,7 +66,7 @@ func TestDeadLetterKeepsTheMessageAndSaysWhy(t *testing.T) {
 	if err := deadLetters.CompleteMessage(within(t), dead, nil); err != nil {
 		t.Fatal(err)
 	}
-	if c := server.Counts("q"); c != (emulator.Counts{}) {
+	if c := held(server, "q"); c != (emulator.Counts{}) {
 		t.Errorf("left behind: %+v", c)
 	}
 }
@@ -93,7 +93,7 @@ func TestDeferredMessagesAreReceivedByNumber(t *testing.T) {
 	if err := r.CompleteMessage(within(t), deferred[0], nil); err != nil {
 		t.Fatal(err)
 	}
-	if c := server.Counts("q"); c != (emulator.Counts{}) {
+	if c := held(server, "q"); c != (emulator.Counts{}) {
 		t.Errorf("left behind: %+v", c)
 	}
 	if _, err := r.ReceiveDeferredMessages(within(t), []int64{*m.SequenceNumber}, nil); err == nil {
@@ -146,7 +146,7 @@ func TestReceiveAndDeleteLeavesNothing(t *testing.T) {
 	}
 	r := receiver(t, client, "q", &azservicebus.ReceiverOptions{ReceiveMode: azservicebus.ReceiveModeReceiveAndDelete})
 	receive(t, r, 10)
-	if c := server.Counts("q"); c != (emulator.Counts{}) {
+	if c := held(server, "q"); c != (emulator.Counts{}) {
 		t.Errorf("left behind: %+v", c)
 	}
 }

@@ -186,7 +186,7 @@ func TestManyReceiversShareAQueue(t *testing.T) {
 	if len(distinct) != messages {
 		t.Errorf("%d of %d messages were received", len(distinct), messages)
 	}
-	if c := server.Counts("q"); c != (emulator.Counts{}) {
+	if c := held(server, "q"); c != (emulator.Counts{}) {
 		t.Errorf("left behind: %+v", c)
 	}
 }

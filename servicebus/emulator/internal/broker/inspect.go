@@ -13,7 +13,9 @@ type Counts struct {
 	Deferred     int64
 	Scheduled    int64
 	DeadLettered int64
-	// Duplicates is how many messages duplicate detection has dropped.
+	// Enqueued is how many messages were ever taken, and Duplicates how many
+	// duplicate detection has dropped.
+	Enqueued   int64
 	Duplicates int64
 }
 
@@ -26,6 +28,7 @@ func (q *Queue) Counts() Counts {
 		Locked:     int64(len(q.locked)),
 		Deferred:   int64(len(q.deferred)),
 		Scheduled:  int64(q.scheduled.Len()),
+		Enqueued:   q.enqueued,
 		Duplicates: q.duplicates,
 	}
 	q.sessions.Scan(func(_ string, s *Session) bool {
@@ -59,7 +62,12 @@ func (q *Queue) Peek(from int64, limit int, session *string) []Delivery {
 	pivot := &Message{sequence: from}
 	if q.cfg.RequiresSession {
 		q.sessions.Scan(func(_ string, s *Session) bool {
-			s.ready.Ascend(pivot, func(m *Message) bool { see(m); return true })
+			left := limit
+			s.ready.Ascend(pivot, func(m *Message) bool {
+				see(m)
+				left--
+				return left > 0
+			})
 			return true
 		})
 	} else {
@@ -81,5 +89,5 @@ func (q *Queue) Peek(from int64, limit int, session *string) []Delivery {
 func (t *Topic) Counts() Counts {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	return Counts{Scheduled: int64(t.scheduled.Len()), Duplicates: t.duplicates}
+	return Counts{Scheduled: int64(t.scheduled.Len()), Enqueued: t.enqueued, Duplicates: t.duplicates}
 }

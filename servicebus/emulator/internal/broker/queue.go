@@ -24,6 +24,8 @@ type QueueConfig struct {
 	DuplicateWindow   time.Duration // 0: no duplicate detection
 	MaxBytes          int64
 	Partitioned       bool
+	// Discard forgets what is enqueued as soon as it is counted.
+	Discard bool
 }
 
 // Queue keeps messages until a receiver settles them. A subscription of a
@@ -43,6 +45,7 @@ type Queue struct {
 	scheduled  *btree.BTreeG[*Message] // by time
 	expiring   *btree.BTreeG[*Message] // of active ones, by time
 	history    *history                // nil without duplicate detection
+	enqueued   int64
 	duplicates int64
 	receivers  map[chan<- struct{}]struct{}
 	timer      *time.Timer
@@ -61,7 +64,7 @@ func newQueue(cfg QueueConfig, space *quota) *Queue {
 	dead.Name += DeadLetterSuffix
 	// Sessions, expiry and the delivery limit end at the dead-letter queue.
 	// https://learn.microsoft.com/azure/service-bus-messaging/service-bus-dead-letter-queues
-	dead.RequiresSession, dead.DefaultTTL, dead.DuplicateWindow, dead.Partitioned = false, 0, 0, false
+	dead.RequiresSession, dead.DefaultTTL, dead.DuplicateWindow, dead.Partitioned, dead.Discard = false, 0, 0, false, false
 	q.deadLetter = bareQueue(dead, space)
 	return q
 }
@@ -219,6 +222,10 @@ func checkBatch(messages []*Message, session, partitioned, deduplicated bool) er
 
 // store takes in what has passed all checks. The caller holds q.mu.
 func (q *Queue) store(messages []*Message, now int64) {
+	if q.cfg.Discard {
+		q.discard(messages)
+		return
+	}
 	for _, m := range messages {
 		if m.scheduled > now {
 			q.sequence++
@@ -232,10 +239,21 @@ func (q *Queue) store(messages []*Message, now int64) {
 	q.wake()
 }
 
+// discard forgets messages, also those that are scheduled.
+func (q *Queue) discard(messages []*Message) {
+	for _, m := range messages {
+		q.sequence++
+		m.sequence = q.sequence
+	}
+	q.enqueued += int64(len(messages))
+	q.quota.release(totalSize(messages))
+}
+
 // enqueueNow makes m active for the first time. One that was scheduled gets a
 // new number, as if it were sent now.
 // https://learn.microsoft.com/azure/service-bus-messaging/message-sequencing
 func (q *Queue) enqueueNow(m *Message, now int64) {
+	q.enqueued++
 	q.sequence++
 	m.sequence, m.enqueued = q.sequence, now
 	ttl := q.cfg.DefaultTTL.Milliseconds()

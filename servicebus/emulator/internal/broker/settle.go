@@ -105,6 +105,7 @@ func (q *Queue) bury(m *Message) {
 	m.expires, m.wasDeferred = 0, false
 	dead.mu.Lock()
 	defer dead.mu.Unlock()
+	dead.enqueued++
 	dead.activate(m)
 	dead.wake()
 }

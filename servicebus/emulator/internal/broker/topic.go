@@ -27,6 +27,7 @@ type Topic struct {
 	sequence   int64
 	scheduled  *btree.BTreeG[*Message] // by time
 	history    *history                // nil without duplicate detection
+	enqueued   int64
 	duplicates int64
 	timer      *time.Timer
 	closed     bool
@@ -130,6 +131,7 @@ func (t *Topic) plan(messages []*Message, now int64) (plan, error) {
 
 // carryOut stores what there is room for. The caller holds t.mu.
 func (t *Topic) carryOut(p plan, now int64) {
+	t.enqueued += int64(len(p.now) + len(p.later))
 	for _, m := range p.now {
 		t.sequence++
 		m.sequence = t.sequence
