@@ -118,13 +118,14 @@ func (m Migration) session(exclusive bool) *sqlserver.Dedicated {
 	// and, in the middle of a change, until it has rolled that back.
 	patience := m.LockTimeout
 	return sqlserver.NewDedicated(m.DB, m.LockTimeout, func(ctx context.Context, conn *sql.Conn) error {
-		ctx, cancel := context.WithTimeout(ctx, patience)
-		defer cancel()
-		for {
+		for deadline := time.Now().Add(patience); ; {
 			err := m.takeAppLock(ctx, conn, "migrate-varchar")
 			var taken *Refusal
 			if !errors.As(err, &taken) {
 				patience = putBackPatience
+				return err
+			}
+			if time.Now().After(deadline) {
 				return err
 			}
 			select {

@@ -1,7 +1,13 @@
 package maintenance_test
 
 import (
+	"context"
 	"database/sql"
+	"errors"
+	"fmt"
+	"math"
+	"strconv"
+	"strings"
 	"testing"
 
 	"azsqloutbox/maintenance"
@@ -26,6 +32,11 @@ func newOldTable(t *testing.T, o scripts.Options) *oldTable {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = server.Close() })
+	return newOldTableOn(t, server, o)
+}
+
+func newOldTableOn(t *testing.T, server *emulator.Server, o scripts.Options) *oldTable {
+	t.Helper()
 	db, err := sqlserver.Open(server.DSN(), sqlserver.Options{AppName: "migrate-test", LongStatements: true})
 	if err != nil {
 		t.Fatal(err)
@@ -168,5 +179,132 @@ func TestPreCheckFindsWhatWouldBeLost(t *testing.T) {
 				t.Errorf("found is %v: %+v", r.Found(), r.Blockers)
 			}
 		})
+	}
+}
+
+func TestSamplesAreFewAndShowNoText(t *testing.T) {
+	b := newOldTable(t, scripts.Options{})
+	for range 25 {
+		b.add("secretā")
+	}
+	m := b.migration()
+	r := check(t, m)
+	if len(r.Samples) != 20 || r.LossyRows != 25 {
+		t.Fatalf("%d samples of %d rows", len(r.Samples), r.LossyRows)
+	}
+	if r.Samples[0].ID != "1" || r.Samples[19].ID != "191" || r.Samples[0].Payload != nil {
+		t.Errorf("samples %+v", r.Samples)
+	}
+	m.ShowPayload = true
+	if r := check(t, m); r.Samples[0].Payload == nil || *r.Samples[0].Payload != "secretā" {
+		t.Errorf("sample %+v", r.Samples[0])
+	}
+}
+
+func TestCheckGoesOnWhereItWasInterrupted(t *testing.T) {
+	b := newOldTable(t, scripts.Options{})
+	b.addMany(12_000)
+	b.add("ā")
+	whole := check(t, b.migration())
+	if whole.Rows != 12_001 || whole.LossyRows != 1 {
+		t.Fatalf("%+v", whole)
+	}
+
+	ctx, cancel := context.WithCancel(t.Context())
+	defer cancel()
+	m := b.migration()
+	m.Progress = func(p maintenance.Progress) {
+		if p.Done > 0 {
+			cancel()
+		}
+	}
+	first, err := m.Check(ctx)
+	if !errors.Is(err, context.Canceled) || first == nil || first.State != maintenance.MigrationInterrupted || first.Complete {
+		t.Fatalf("%+v, %v", first, err)
+	}
+	through, _ := strconv.ParseInt(first.ThroughID, 10, 64)
+	if want := fmt.Sprintf("after %d rows: go on with --from-id %d", first.Rows, through+1); !strings.Contains(err.Error(), want) {
+		t.Errorf("error %q lacks %q", err, want)
+	}
+	m = b.migration()
+	next := through + 1
+	m.FromID = &next
+	second := check(t, m)
+	if second.Complete || first.Rows+second.Rows != whole.Rows || second.LossyRows != 1 || second.FromID != strconv.FormatInt(next, 10) {
+		t.Errorf("first %d rows, then %+v", first.Rows, second)
+	}
+	if _, err := m.Run(t.Context()); !errors.Is(err, maintenance.ErrSetting) {
+		t.Errorf("a run from an id on: %v", err)
+	}
+}
+
+// addMany writes rows of plain text in few statements, ids ascending by one.
+func (b *oldTable) addMany(n int64) {
+	b.t.Helper()
+	b.exec(`INSERT INTO {events} (id, aggregate_type, aggregate_id, event_type, payload)
+SELECT @first + s.value, 'order', '1', 'order-placed', N'text' FROM GENERATE_SERIES(0, CAST(@n AS INT) - 1) AS s`,
+		sql.Named("first", b.nextID), sql.Named("n", n))
+	b.nextID += n
+}
+
+// Ids at the ends of BIGINT are rows like others.
+func TestCheckReachesTheEndsOfTheIDs(t *testing.T) {
+	b := newOldTable(t, scripts.Options{})
+	for _, id := range []int64{math.MinInt64, -1, 0, math.MaxInt64} {
+		b.nextID = id
+		b.exec(insertRow, sql.Named("id", id), sql.Named("payload", "ā"), sql.Named("headers", nil))
+	}
+	if r := check(t, b.migration()); r.Rows != 4 || r.LossyRows != 4 || !r.Complete {
+		t.Errorf("%+v", r)
+	}
+}
+
+func TestOtherColumnsAndNULL(t *testing.T) {
+	b := newOldTable(t, scripts.Options{Aggregate: "NVARCHAR(20)"})
+	b.exec(`ALTER TABLE {events} ALTER COLUMN last_error NVARCHAR(50) NULL`)
+	for id, headers := range []any{nil, `{"a":"ā"}`, ""} {
+		b.exec(insertRow, sql.Named("id", id), sql.Named("payload", "x"), sql.Named("headers", headers))
+	}
+	b.exec(`UPDATE {events} SET aggregate_id = N'ｗide', last_error = CASE WHEN id = 1 THEN N'naïve' END WHERE id < 2`)
+	for column, want := range map[string]counts{
+		"headers":        {3, 9, 9, 1, 0},
+		"aggregate_id":   {3, 4, 4, 2, 0},
+		"aggregate_type": {3, 5, 5, 0, 0},
+		"last_error":     {3, 5, 5, 0, 0},
+	} {
+		m := b.migration()
+		m.Column = column
+		if got := counted(check(t, m)); got != want {
+			t.Errorf("%s: %+v, want %+v", column, got, want)
+		}
+	}
+}
+
+func TestMigrationSettings(t *testing.T) {
+	b := newOldTable(t, scripts.Options{})
+	for field, change := range map[string]func(*maintenance.Migration){
+		"Column is event_type": func(m *maintenance.Migration) { m.Column = "event_type" },
+		"Column is \"status\"": func(m *maintenance.Migration) { m.Column = "status" },
+		"Length is \"0\"":      func(m *maintenance.Migration) { m.Length = "0" },
+		"Length is \"8001\"":   func(m *maintenance.Migration) { m.Length = "8001" },
+		"Length is \"SOME\"":   func(m *maintenance.Migration) { m.Length = "some" },
+		"Collation":            func(m *maintenance.Migration) { m.Collation = "x; DROP TABLE y" },
+		"Guard":                func(m *maintenance.Migration) { m.Guard = "hope" },
+		"DB is nil":            func(m *maintenance.Migration) { m.DB = nil },
+	} {
+		m := b.migration()
+		change(&m)
+		if err := m.Validate(); err == nil || !strings.Contains(err.Error(), field) {
+			t.Errorf("got %v, want an error that names %s", err, field)
+		}
+	}
+	m := b.migration()
+	m.Collation = "Latin1_General_900_CI_AS"
+	if _, err := m.Check(t.Context()); !errors.Is(err, maintenance.ErrSetting) {
+		t.Errorf("a collation that the server lacks: %v", err)
+	}
+	m.Collation = "database_default"
+	if r := check(t, m); r.To != "VARCHAR(10) COLLATE SQL_Latin1_General_CP1_CI_AS NOT NULL" {
+		t.Errorf("database_default gives %s", r.To)
 	}
 }
