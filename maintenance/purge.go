@@ -35,9 +35,9 @@ type Purge struct {
 	Pause time.Duration
 	// MaxDuration ends the run after so long; zero is no limit.
 	MaxDuration time.Duration
-	// Hours are the hours of the day in which it works, by the database's clock;
-	// the zero value is all day. Run ends at once outside of them.
-	Hours Hours
+	// Window is when it may work, by the database's clock; the zero value is all
+	// day. Run ends at once outside of it, and stops when it closes.
+	Window Hours
 }
 
 // MinRetention is the least Retention. Between a claim's taking its time and its
@@ -66,8 +66,8 @@ func (p Purge) Validate() error {
 	case p.MaxDuration < 0:
 		return fmt.Errorf("field MaxDuration is %s, must not be negative", p.MaxDuration)
 	}
-	if err := p.Hours.Validate(); err != nil {
-		return fmt.Errorf("field Hours: %w", err)
+	if err := p.Window.Validate(); err != nil {
+		return fmt.Errorf("field Window: %w", err)
 	}
 	return p.Target.Validate()
 }
@@ -97,8 +97,8 @@ type PurgePlan struct {
 	// TableRows is what the catalog says, approximately.
 	TableRows int64 `json:"table_rows"`
 	PurgeEstimate
-	// OpenNow says whether Now is inside the hours to work in.
-	OpenNow bool `json:"open_now"`
+	// InWindow says whether Now is inside the Window.
+	InWindow bool `json:"in_window"`
 }
 
 // HoldingReceipt is an open receipt, as far as a person needs it.
@@ -148,12 +148,13 @@ type PurgeResult struct {
 // Stop is why a purge ended.
 type Stop string
 
+// The ends of a purge.
 const (
-	StopDone        Stop = "done"          // nothing is left that is old enough
-	StopMaxDuration Stop = "max_duration"  // the time it was given is over
-	StopHours       Stop = "hours_over"    // the hours to work in are over
-	StopNotNow      Stop = "outside_hours" // it began outside of them and did nothing
-	StopInterrupted Stop = "interrupted"   // its context ended
-	StopRefused     Stop = "refused"       // it found what forbids to go on
-	StopFailed      Stop = "failed"        // the error says why
+	StopDone        Stop = "done"           // nothing is left that is old enough
+	StopMaxDuration Stop = "max_duration"   // the time it was given is over
+	StopWindow      Stop = "window_closed"  // the window closed
+	StopOutside     Stop = "outside_window" // it was closed to begin with: nothing was done
+	StopInterrupted Stop = "interrupted"    // the context ended
+	StopRefused     Stop = "refused"        // something forbids to go on; the error says what
+	StopFailed      Stop = "failed"         // the error says why
 )

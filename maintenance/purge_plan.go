@@ -45,7 +45,7 @@ func (p Purge) plan(ctx context.Context, c *connection) (PurgePlan, purgeTexts, 
 	}
 	plan.Now, plan.Cutoff = cut.now, cut.at
 	plan.LeaseSeconds, plan.OpenReceipts = cut.lease.Seconds(), cut.receipts
-	plan.OpenNow = p.Hours.Left(cut.now) != 0
+	plan.InWindow = p.Window.Left(cut.now) != 0
 	if cut.held {
 		err = c.do(ctx, "read the oldest receipt of "+plan.Table, func(ctx context.Context, conn *sql.Conn) (err error) {
 			plan.HeldBackBy, err = readHolder(ctx, conn, texts)

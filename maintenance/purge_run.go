@@ -12,8 +12,8 @@ import (
 )
 
 var (
-	errMaxDuration = errors.New("the longest duration is over")
-	errHoursOver   = errors.New("the hours are over")
+	errMaxDuration  = errors.New("the longest duration is over")
+	errWindowClosed = errors.New("the window closed")
 )
 
 // Run makes the plan and then deletes, batch by batch, each a transaction of its
@@ -58,12 +58,12 @@ func (r *purgeRun) run(ctx context.Context) (Stop, error) {
 	if r.result.PurgePlan, r.texts, err = r.plan(ctx, r.conn); err != nil {
 		return "", err
 	}
-	if !r.result.OpenNow {
-		return StopNotNow, nil
+	if !r.result.InWindow {
+		return StopOutside, nil
 	}
-	if left := r.Hours.Left(r.result.Now); left > 0 {
+	if left := r.Window.Left(r.result.Now); left > 0 {
 		var cancel context.CancelFunc
-		ctx, cancel = context.WithTimeoutCause(ctx, left, errHoursOver)
+		ctx, cancel = context.WithTimeoutCause(ctx, left, errWindowClosed)
 		defer cancel()
 	}
 	if r.result.Oldest == nil {
@@ -188,8 +188,8 @@ func (r *purgeRun) end(ctx context.Context, stop Stop, err error, took time.Dura
 	case err == nil:
 	case errors.Is(err, errMaxDuration):
 		stop, err = StopMaxDuration, nil
-	case errors.Is(err, errHoursOver):
-		stop, err = StopHours, nil
+	case errors.Is(err, errWindowClosed):
+		stop, err = StopWindow, nil
 	case errors.As(err, &refusal), errors.Is(err, ErrSetting):
 		stop = StopRefused
 	case ctx.Err() != nil:

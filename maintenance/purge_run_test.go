@@ -338,7 +338,7 @@ func TestPurgeValidates(t *testing.T) {
 		"Batch":       func(p *maintenance.Purge) { p.Batch = sqlserver.MaxBatch + 1 },
 		"Pause":       func(p *maintenance.Purge) { p.Pause = -1 },
 		"MaxDuration": func(p *maintenance.Purge) { p.MaxDuration = -1 },
-		"Hours":       func(p *maintenance.Purge) { p.Hours = maintenance.Hours{From: time.Hour, Until: time.Hour} },
+		"Window":      func(p *maintenance.Purge) { p.Window = maintenance.Hours{From: time.Hour, Until: time.Hour} },
 		"DB":          func(p *maintenance.Purge) { p.DB = nil },
 	} {
 		p := b.purge()

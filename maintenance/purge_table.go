@@ -8,6 +8,8 @@ import (
 	"strings"
 
 	mssql "github.com/microsoft/go-mssqldb"
+
+	"azsqloutbox/maintenance/sizing"
 )
 
 // The columns, by base type (sql-docs, sys-columns-transact-sql.md), and whether
@@ -146,12 +148,11 @@ func (t purgeTable) textBytes() string {
 	return strings.Join(parts, " + ")
 }
 
-// rowBytes is the rest of a row, by sql-docs,
-// estimate-the-size-of-a-clustered-index.md: the fixed columns, 4 bytes of
-// header, 2 and a bit a column of NULL bitmap, 2 and 2 a column of offsets, and
-// 2 of the page's slot.
+// rowBytes is what else of a page a row takes, its entry of 2 bytes in the slot
+// array with it.
 func (t purgeTable) rowBytes() int64 {
-	fixed, bits, varying, all := 0, 0, 0, 0
+	var r sizing.Row
+	bits := 0
 	for _, c := range t.columns {
 		switch {
 		case c.computed:
@@ -159,15 +160,12 @@ func (t purgeTable) rowBytes() int64 {
 		case c.kind == "bit":
 			bits++
 		case slices.Contains(fixedKinds, c.kind):
-			fixed += c.bytes
+			r.FixedBytes += c.bytes
 		default:
-			varying++
+			r.VariableColumns++
 		}
-		all++
+		r.Columns++
 	}
-	size := 4 + fixed + (bits+7)/8 + 2 + (all+7)/8 + 2
-	if varying > 0 {
-		size += 2 + 2*varying
-	}
-	return int64(size)
+	r.FixedBytes += (bits + 7) / 8
+	return int64(r.Bytes()) + 2
 }

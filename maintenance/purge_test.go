@@ -35,8 +35,6 @@ func init() {
 }
 
 func TestRowBytes(t *testing.T) {
-	// The example of sql-docs, estimate-the-size-of-a-clustered-index.md, says how
-	// it is added up.
 	outbox := purgeTable{[]purgeColumn{
 		{name: "id", kind: "bigint", bytes: 8},
 		{name: "status", kind: "tinyint", bytes: 1},

@@ -23,6 +23,7 @@ type cli struct {
 	Schema schemaCmd `cmd:"" help:"The table and its indexes: print the script, check them, add what is missing."`
 
 	MigrateVarchar migrateCmd `cmd:"" help:"Check that an NVARCHAR column would lose nothing as VARCHAR, and migrate it."`
+	Purge          purgeCmd   `cmd:"" help:"Delete PROCESSED events that are older than the retention, in small paced batches."`
 
 	Database service.DatabaseSettings `embed:"" group:"Database"`
 	JSON     bool                     `name:"json" help:"Print the result as one JSON object; docs/json.md lists the keys."`

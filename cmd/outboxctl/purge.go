@@ -1,0 +1,134 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"text/tabwriter"
+	"time"
+
+	"azsqloutbox/maintenance"
+)
+
+type purgeCmd struct {
+	Retention   time.Duration `default:"72h" help:"How long an event stays after it was processed: at least 1m, and twice the lease of the workers."`
+	Batch       int           `default:"2000" help:"The most rows a statement deletes, up to 2000. A slow database gets smaller ones."`
+	Pause       time.Duration `default:"20ms" help:"The least pause between two batches. It grows while the database is short of log rate."`
+	MaxDuration time.Duration `default:"30m" help:"End after so long; 0 for no limit."`
+	Window      string        `placeholder:"HH:MM-HH:MM" help:"Work in these hours of the day only, UTC by the database's clock, also over midnight: 01:00-05:00. Outside of them it does nothing."`
+	Execute     bool          `env:"-" help:"Delete. Without it the plan is shown."`
+}
+
+// Run shows the plan and, with --execute, deletes.
+func (c *purgeCmd) Run(ctx context.Context, a *app) error {
+	purge := maintenance.Purge{Retention: c.Retention, Batch: c.Batch, Pause: c.Pause, MaxDuration: c.MaxDuration}
+	if c.Window != "" {
+		window, err := maintenance.ParseHours(c.Window)
+		if err != nil {
+			return usageError{fmt.Errorf("--window: %w", err)}
+		}
+		purge.Window = window
+	}
+	target, closeDB, err := a.target()
+	if err != nil {
+		return err
+	}
+	defer closeDB()
+	purge.Target = target
+	if err := purge.Validate(); err != nil {
+		return usageError{asFlags(err)}
+	}
+	if !a.json || !c.Execute {
+		plan, err := purge.Plan(ctx)
+		if err != nil {
+			return err
+		}
+		out := struct {
+			Executed bool `json:"executed"`
+			maintenance.PurgePlan
+		}{PurgePlan: plan}
+		err = a.result(out, func(w io.Writer) error { return purgePlanText(w, plan, purge, c.Execute) })
+		if err != nil || !c.Execute {
+			return err
+		}
+	}
+	report, done := a.progress()
+	purge.Progress = report
+	result, err := purge.Run(ctx)
+	done()
+	if result.Now.IsZero() {
+		return err // it came to nothing
+	}
+	out := struct {
+		Executed bool `json:"executed"`
+		maintenance.PurgeResult
+	}{true, result}
+	if failed := a.result(out, func(w io.Writer) error { return purgeResultText(w, result) }); failed != nil && err == nil {
+		return failed
+	}
+	return err
+}
+
+func purgePlanText(out io.Writer, p maintenance.PurgePlan, purge maintenance.Purge, execute bool) error {
+	w := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
+	fmt.Fprintf(w, "purge of %s\n", p.Table)
+	fmt.Fprintf(w, "  database clock\t%s\n", clock(p.Now))
+	fmt.Fprintf(w, "  deletes\tPROCESSED events older than %s: processed before %s\n", purge.Retention, clock(p.Cutoff))
+	if h := p.HeldBackBy; h != nil {
+		fmt.Fprintf(w, "  held back by\tthe claim %s of %s, claimed %s, lease until %s: what was processed since may be its\n", h.ClaimID, h.Owner, clock(h.ClaimedAt), clock(h.LeaseUntil))
+	}
+	fmt.Fprintf(w, "  open claims\t%s, longest lease %s\n", count(int64(p.OpenReceipts)), time.Duration(p.LeaseSeconds*float64(time.Second)))
+	if o := p.Oldest; o != nil {
+		fmt.Fprintf(w, "  table\tabout %s rows; the first has the id %d and was created %s\n", count(p.TableRows), o.ID, clock(o.CreatedAt))
+	} else {
+		fmt.Fprintf(w, "  table\tempty\n")
+	}
+	how := "estimated from samples"
+	if p.Exact {
+		how = "counted"
+	}
+	fmt.Fprintf(w, "  to delete\t%s rows, %s (%s)\n", count(p.EstimatedRows), size(p.EstimatedBytes), how)
+	if purge.Window != (maintenance.Hours{}) {
+		state := "open now"
+		if !p.InWindow {
+			state = "closed now"
+		}
+		fmt.Fprintf(w, "  window\t%s, %s\n", purge.Window, state)
+	}
+	if err := w.Flush(); err != nil {
+		return err
+	}
+	if execute {
+		return nil
+	}
+	_, err := fmt.Fprintln(out, "Nothing was deleted; --execute does it.")
+	return err
+}
+
+// stops are the ends of a purge as a person reads them.
+var stops = map[maintenance.Stop]string{
+	maintenance.StopDone:        "nothing is left that is old enough",
+	maintenance.StopMaxDuration: "--max-duration is over; the next run goes on",
+	maintenance.StopWindow:      "the window closed; the next run goes on",
+	maintenance.StopOutside:     "the window is closed, nothing was done",
+	maintenance.StopInterrupted: "interrupted; the next run goes on",
+	maintenance.StopRefused:     "refused, see the error",
+	maintenance.StopFailed:      "failed, see the error",
+}
+
+func purgeResultText(out io.Writer, r maintenance.PurgeResult) error {
+	w := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
+	fmt.Fprintf(w, "  deleted\t%s rows in %.1f s, %s rows/s; %s freed for new rows\n", count(r.Rows), r.Seconds, count(int64(r.RowsPerSecond)), size(r.BytesFreed))
+	fmt.Fprintf(w, "  work\t%s windows looked at, %s batches, %s retries\n", count(r.Windows), count(r.Batches), count(r.Retries))
+	if r.PendingRows+r.FailedRows > 0 {
+		fmt.Fprintf(w, "  left there\t%s PENDING, %s FAILED\n", count(r.PendingRows), count(r.FailedRows))
+	}
+	if r.UnstampedRows > 0 {
+		fmt.Fprintf(w, "  left there\t%s PROCESSED without a processed_at: no worker writes that, look at them\n", count(r.UnstampedRows))
+	}
+	for _, note := range r.Notes {
+		fmt.Fprintf(w, "  note\t%s\n", note)
+	}
+	fmt.Fprintf(w, "  stopped\t%s\n", stops[r.Stopped])
+	return w.Flush()
+}

@@ -1,0 +1,23 @@
+package main
+
+import (
+	"errors"
+	"math"
+	"testing"
+)
+
+func TestUnits(t *testing.T) {
+	for n, want := range map[int64]string{0: "0", 999: "999", 1000: "1,000", -12345: "-12,345", 45000000: "45,000,000", math.MinInt64: "-9,223,372,036,854,775,808"} {
+		if got := count(n); got != want {
+			t.Errorf("count %d is %s, want %s", n, got, want)
+		}
+	}
+	for n, want := range map[int64]string{0: "0 B", 1023: "1023 B", 1024: "1.0 KB", 1536: "1.5 KB", 58 << 30: "58.0 GB", math.MaxInt64: "8.0 EB"} {
+		if got := size(n); got != want {
+			t.Errorf("size %d is %s, want %s", n, got, want)
+		}
+	}
+	if got := asFlags(errors.New("field MaxDuration is -1, field Batch is 0")).Error(); got != "--max-duration is -1, --batch is 0" {
+		t.Error(got)
+	}
+}
