@@ -83,6 +83,10 @@ func (c *connection) do(ctx context.Context, op string, fn func(context.Context,
 			return context.Cause(ctx)
 		}
 		contended := sqlserver.ClassOf(err) == sqlserver.Contention
+		var refusal *Refusal
+		if errors.As(err, &refusal) {
+			err = refusal // it says itself what was tried
+		}
 		if !contended && !c.passing(err) {
 			return err
 		}

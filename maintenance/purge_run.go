@@ -20,7 +20,8 @@ var (
 // own. When ctx ends it stops after the batch in hand and returns an error. One
 // purge at a time works on a table; another one is a *Refusal. Deadlocks, lock
 // timeouts, lost connections and failovers are tried again. What was done is in
-// the result also where there is an error.
+// the result also where there is an error; without a plan, as its zero Now shows,
+// that is nothing.
 func (p Purge) Run(ctx context.Context) (PurgeResult, error) {
 	begun := time.Now()
 	p = p.withDefaults()
@@ -54,10 +55,11 @@ type purgeRun struct {
 }
 
 func (r *purgeRun) run(ctx context.Context) (Stop, error) {
-	var err error
-	if r.result.PurgePlan, r.texts, err = r.plan(ctx, r.conn); err != nil {
+	plan, texts, err := r.plan(ctx, r.conn)
+	if err != nil {
 		return "", err
 	}
+	r.result.PurgePlan, r.texts = plan, texts
 	if !r.result.InWindow {
 		return StopOutside, nil
 	}

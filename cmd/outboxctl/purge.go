@@ -57,7 +57,7 @@ func (c *purgeCmd) Run(ctx context.Context, a *app) error {
 	result, err := purge.Run(ctx)
 	done()
 	if result.Now.IsZero() {
-		return err // it came to nothing
+		return err // there was no plan even
 	}
 	out := struct {
 		Executed bool `json:"executed"`
@@ -73,11 +73,11 @@ func purgePlanText(out io.Writer, p maintenance.PurgePlan, purge maintenance.Pur
 	w := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
 	fmt.Fprintf(w, "purge of %s\n", p.Table)
 	fmt.Fprintf(w, "  database clock\t%s\n", clock(p.Now))
-	fmt.Fprintf(w, "  deletes\tPROCESSED events older than %s: processed before %s\n", purge.Retention, clock(p.Cutoff))
+	fmt.Fprintf(w, "  deletes\tPROCESSED events older than %s: processed before %s\n", span(purge.Retention), clock(p.Cutoff))
 	if h := p.HeldBackBy; h != nil {
 		fmt.Fprintf(w, "  held back by\tthe claim %s of %s, claimed %s, lease until %s: what was processed since may be its\n", h.ClaimID, h.Owner, clock(h.ClaimedAt), clock(h.LeaseUntil))
 	}
-	fmt.Fprintf(w, "  open claims\t%s, longest lease %s\n", count(int64(p.OpenReceipts)), time.Duration(p.LeaseSeconds*float64(time.Second)))
+	fmt.Fprintf(w, "  open claims\t%s, longest lease %s\n", count(int64(p.OpenReceipts)), span(time.Duration(p.LeaseSeconds*float64(time.Second))))
 	if o := p.Oldest; o != nil {
 		fmt.Fprintf(w, "  table\tabout %s rows; the first has the id %d and was created %s\n", count(p.TableRows), o.ID, clock(o.CreatedAt))
 	} else {
