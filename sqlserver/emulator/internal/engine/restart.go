@@ -31,6 +31,9 @@ func (e *Engine) Restart(ctx context.Context, kick func()) error {
 	}
 	e.plans.empty()
 	e.usage.empty()
+	for _, h := range e.hobts() {
+		h.storage().ResetOperations()
+	}
 	e.db.ResetLockWaits()
 	return nil
 }

@@ -12,6 +12,7 @@ const maxParameters = 2100
 
 // RPC runs a procedure by name.
 func (s *session) RPC(ctx context.Context, proc string, params []tds.Param, w tds.ResultWriter) error {
+	s.input.Store(rpcInput(proc, params))
 	return s.request(ctx, w, func(x *exec) error {
 		if len(params) > maxParameters {
 			return raiseBatch(8003, 16, 1, "The incoming request has too many parameters. The server supports a maximum of 2100 parameters. Reduce the number of parameters and resend the request.")

@@ -34,6 +34,8 @@ type session struct {
 	// requested is when the request in hand came, in nanoseconds since 1970; 0
 	// when there is none.
 	requested atomic.Int64
+	// input is what the client sent last.
+	input atomic.Pointer[input]
 	// running is the statement in hand, for sys.dm_exec_requests.
 	running atomic.Pointer[measured]
 	// rowsTouched counts the rows and base rows that scans have read.
@@ -60,6 +62,7 @@ func newSession(e *Engine, l tds.Login) *session {
 
 // Batch runs a text.
 func (s *session) Batch(ctx context.Context, text string, w tds.ResultWriter) error {
+	s.input.Store(&input{event: "Language Event", text: text})
 	return s.request(ctx, w, func(x *exec) error {
 		m, err := s.newModule(text, "", false)
 		if err != nil {

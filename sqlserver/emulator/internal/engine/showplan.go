@@ -15,13 +15,16 @@ const showplanNamespace = "http://schemas.microsoft.com/sqlserver/2004/07/showpl
 // showplan describes a plan in the words of SQL Server's showplan: what each
 // statement reads, by which index, by seek or scan, and the warnings. Costs,
 // estimates and the operators above the reads are absent: the engine has none.
-func (e *Engine) showplan(p plan) string {
+func (e *Engine) showplan(p plan) string { return e.showplanOf(p, p.statements) }
+
+// showplanOf is that of some of the plan's statements.
+func (e *Engine) showplanOf(p plan, statements []*measured) string {
 	d := &showplanDoc{database: e.config.Database}
 	d.open("ShowPlanXML", "xmlns", showplanNamespace, "Version", "1.564", "Build", "emulator")
 	d.open("BatchSequence")
 	d.open("Batch")
 	d.open("Statements")
-	for i, m := range p.statements {
+	for i, m := range statements {
 		m.mu.Lock()
 		shape := m.shape
 		m.mu.Unlock()

@@ -1,7 +1,9 @@
 package engine
 
 import (
+	"cmp"
 	"maps"
+	"time"
 
 	"azsqloutbox/sqlserver/emulator/internal/storage"
 )
@@ -17,6 +19,7 @@ type transaction struct {
 	doomed bool
 	// implied is that of one statement, whose triggers see it.
 	implied bool
+	began   time.Time
 	// isolation is the level it began with.
 	isolation storage.Isolation
 	saved     map[string]savepoint
@@ -40,6 +43,9 @@ func (l *undoLog) rollbackTo(n int) {
 	}
 	*l = (*l)[:n]
 }
+
+// shownName is name of sys.dm_tran_active_transactions.
+func (t *transaction) shownName() string { return cmp.Or(t.name, "user_transaction") }
 
 func (s *session) tranCount() int {
 	if s.tran == nil {
@@ -69,6 +75,7 @@ func (s *session) begin(w writer) error {
 		id:        s.engine.lastTransaction.Add(1),
 		count:     1,
 		isolation: s.set.isolation,
+		began:     time.Now().UTC(),
 	}
 	s.publish()
 	return w.TransactionBegan(s.tran.id)

@@ -4,6 +4,7 @@ import (
 	"strings"
 
 	"azsqloutbox/sqlserver/emulator/internal/sqltype"
+	"azsqloutbox/sqlserver/emulator/internal/storage"
 )
 
 // What is known of indexes beyond their definition. There are no pages here, so
@@ -31,19 +32,16 @@ func (h hobt) id() int {
 	return h.index.id
 }
 
-func (h hobt) rows() int64 {
+func (h hobt) storage() *storage.Index {
 	if h.index == nil {
-		return h.table.store.Rows()
+		return h.table.store.Base()
 	}
-	return h.index.store.Rows()
+	return h.index.store
 }
 
-func (h hobt) ghosts() int64 {
-	if h.index == nil {
-		return h.table.store.Ghosts()
-	}
-	return h.index.store.Ghosts()
-}
+func (h hobt) rows() int64 { return h.storage().Rows() }
+
+func (h hobt) ghosts() int64 { return h.storage().Ghosts() }
 
 func (h hobt) typeText() string {
 	switch {
@@ -136,12 +134,9 @@ var physicalCols = []outCol{
 // DETAILED only, as the page says. The engine does not tell ghosts that await
 // removal from those that a transaction or snapshot keeps: all count as ghosts.
 func physicalRows(s *session, args []sqltype.Value) ([][]sqltype.Value, error) {
-	for i := range args[:4] {
-		n, err := sqltype.Convert(args[i], bigType, 0)
-		if err != nil {
-			return nil, err
-		}
-		args[i] = n
+	wanted, err := hobtArguments(args)
+	if err != nil {
+		return nil, err
 	}
 	mode := strings.ToUpper(args[4].S)
 	switch mode {
@@ -149,14 +144,9 @@ func physicalRows(s *session, args []sqltype.Value) ([][]sqltype.Value, error) {
 	default:
 		return nil, raise(2561, 16, 1, "Parameter 5 is incorrect for this statement.")
 	}
-	// the defaults, NULL and 0, or -1 for an index, stand for all
-	wanted := func(arg sqltype.Value, all, is int64) bool { return arg.IsNull() || arg.N == all || arg.N == is }
-	if !wanted(args[0], 0, databaseID) || !wanted(args[3], 0, 1) {
-		return nil, nil
-	}
 	var rows [][]sqltype.Value
 	for _, h := range s.engine.hobts() {
-		if !wanted(args[1], 0, int64(h.table.id)) || !wanted(args[2], -1, int64(h.id())) {
+		if !wanted(h) {
 			continue
 		}
 		var records, ghosts any

@@ -29,13 +29,14 @@ var requestCols = []outCol{
 	vBit("quoted_identifier"), vBit("arithabort"), vBit("ansi_warnings"), vBit("ansi_padding"), vBit("ansi_nulls"), vBit("concat_null_yields_null"),
 	vSmall("transaction_isolation_level"), vInt("lock_timeout"), vInt("deadlock_priority"),
 	vHash("query_hash"), vHash("query_plan_hash"),
+	{name: "percent_complete", typ: sqltype.Type{Kind: sqltype.Real}},
 }
 
 // requestRows are the requests in hand. What a statement has no plan for
 // (WAITFOR, SET) has no command and no handles.
 func requestRows(s *session) [][]sqltype.Value {
 	var rows [][]sqltype.Value
-	locks, plans := s.engine.db.Locks(), s.engine.allPlans()
+	locks, plans, tables := s.engine.db.Locks(), s.engine.allPlans(), s.engine.tablesByStore()
 	s.engine.eachSession(func(o *session) {
 		began := o.requested.Load()
 		if began == 0 {
@@ -51,7 +52,7 @@ func requestRows(s *session) [][]sqltype.Value {
 		row = append(row, statementColumns(m, plans)...)
 		row = append(row, databaseID, 1)
 		if waits {
-			row = append(row, s.engine.spidOf(wait.BlockedBy), waitType(wait.Mode), waited.Milliseconds(), string(wait.Resource)+": "+resourceText(wait))
+			row = append(row, s.engine.spidOf(wait.BlockedBy), waitType(wait.Mode), waited.Milliseconds(), waitResource(wait, lockedEntity(wait, tables)))
 		} else {
 			row = append(row, 0, nil, 0, "")
 		}
@@ -70,7 +71,7 @@ func requestRows(s *session) [][]sqltype.Value {
 		} else {
 			row = append(row, queryHash(m.text()), nil)
 		}
-		rows = append(rows, catalogRow(requestCols, row...))
+		rows = append(rows, catalogRow(requestCols, append(row, 0)...)) // nothing here tells how far it is
 	})
 	return rows
 }

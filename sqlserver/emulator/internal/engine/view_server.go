@@ -6,30 +6,11 @@ import (
 )
 
 var _ = registerViews(map[string]*view{
-	"sys.databases":        {databaseCols, databaseRows},
 	"sys.dm_exec_sessions": {sessionCols, sessionRows},
 	"sys.database_principals": {principalCols, func(*session) [][]sqltype.Value {
 		return [][]sqltype.Value{catalogRow(principalCols, "dbo", 1, "S", "SQL_USER", "dbo")}
 	}},
 })
-
-var databaseCols = []outCol{
-	vName("name"), vInt("database_id"), vTime("create_date"), vTiny("compatibility_level"), vName("collation_name"), vTiny("state"), vName("state_desc"),
-	vTiny("snapshot_isolation_state"), vName("snapshot_isolation_state_desc"), vBit("is_read_committed_snapshot_on"), vBit("is_parameterization_forced"),
-	vBit("is_read_only"), vTiny("recovery_model"), vName("recovery_model_desc"), vBit("is_query_store_on"), vBit("is_accelerated_database_recovery_on"), vBit("is_auto_close_on"),
-}
-
-func databaseRows(s *session) [][]sqltype.Value {
-	d := s.engine.database
-	row := func(name string, id int) []sqltype.Value {
-		return catalogRow(databaseCols, name, id, s.engine.started, int(d.compatibility.Load()), d.collation.Name, 0, "ONLINE",
-			1, "ON", d.readCommittedSnapshot.Load(), d.forcedParameters.Load(), d.readOnly.Load(), 1, "FULL", false, false, false)
-	}
-	return [][]sqltype.Value{row("master", 1), row(s.engine.config.Database, databaseID)}
-}
-
-// databaseID is the user database's: master to msdb come before it.
-const databaseID = 5
 
 // sessionCols are those of sys.dm_exec_sessions (sql-docs) that the engine can
 // answer.

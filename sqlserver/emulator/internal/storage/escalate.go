@@ -27,9 +27,12 @@ func (tx *Txn) countRowLock(a *access, slot int, mode LockMode) {
 	if mode == S && a.keep&IX == 0 {
 		whole = S
 	}
+	ops := &a.table.indexes[slot].ops
+	ops.attempts.Add(1)
 	if _, ok := tx.db.locks.try(&tx.locks, a.table, whole); !ok {
 		return
 	}
+	ops.promotions.Add(1)
 	a.keep |= whole
 	tx.db.locks.releaseRows(&tx.locks, a.table)
 	tx.db.meters.escalations.Add(1)

@@ -59,6 +59,7 @@ type Index struct {
 	order []KeyPart
 	tree  *btree.BTreeG[*entry]
 	live  atomic.Int64
+	ops   operations
 	// near is where the last write was: the next one is mostly beside it. probes
 	// spare equals its allocations. Both are for who holds the table's mutex for
 	// writing.

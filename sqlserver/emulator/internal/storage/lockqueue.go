@@ -71,6 +71,7 @@ func (m *lockManager) dequeue(w *waiter) {
 		return
 	}
 	m.waits.add(w.want, waited)
+	countWait(w.on, waited)
 }
 
 // await sleeps until w is granted, refused or out of time.

@@ -40,6 +40,8 @@ type Txn struct {
 	moves []move
 	// steps is the last change's plan, kept for its space.
 	steps []step
+	// stays are the indexes in which that change keeps its place.
+	stays []*Index
 	// stirred are ghosts of others that were revived here and are ghosts again:
 	// their own clean-up has passed them by.
 	stirred []move

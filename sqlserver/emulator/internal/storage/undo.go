@@ -25,11 +25,13 @@ func (m *move) do(tx *Txn) {
 	if e := m.from; e != nil {
 		e.ghost = tx.status
 		e.index.live.Add(-1)
+		e.index.ops.ghosts.Add(1)
 		e.rec.ghosts++
 		tx.db.meters.ghosts.Add(1)
 		e.rec.setSlot(m.slot, nil)
 	}
 	if e := m.to; e != nil {
+		e.index.ops.inserts.Add(1)
 		if m.revived != nil {
 			e.ghost = nil
 			e.rec.ghosts--

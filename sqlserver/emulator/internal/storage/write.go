@@ -25,7 +25,7 @@ func (tx *Txn) Insert(ctx context.Context, t *Table, values []sqltype.Value) err
 			steps = append(steps, step{index: ix, enters: true})
 		}
 	}
-	tx.steps = steps
+	tx.steps, tx.stays = steps, tx.stays[:0]
 	return tx.apply(ctx, a, rec, values, steps)
 }
 
@@ -113,6 +113,7 @@ type step struct {
 func (tx *Txn) plan(ctx context.Context, a *access, rec *record, values []sqltype.Value) ([]step, error) {
 	old := rec.head.values
 	steps := tx.steps[:0]
+	tx.stays = tx.stays[:0]
 	for slot, ix := range a.table.indexes {
 		if ix == nil {
 			continue
@@ -120,6 +121,9 @@ func (tx *Txn) plan(ctx context.Context, a *access, rec *record, values []sqltyp
 		s := step{index: ix, leaves: rec.slot(slot), enters: values != nil && ix.holds(values)}
 		stays := s.leaves != nil && s.enters && ix.sameKey(old, values)
 		switch {
+		case stays && slot == 0: // the row itself
+			tx.stays = append(tx.stays, ix)
+			continue
 		case s.leaves == nil && !s.enters, stays && !ix.touched(old, values):
 			continue
 		case s.leaves != nil && slot != 0:
@@ -128,6 +132,7 @@ func (tx *Txn) plan(ctx context.Context, a *access, rec *record, values []sqltyp
 			}
 		}
 		if stays {
+			tx.stays = append(tx.stays, ix)
 			continue
 		}
 		if s.enters {
@@ -170,6 +175,9 @@ func (tx *Txn) apply(ctx context.Context, a *access, rec *record, values []sqlty
 	}
 	tx.place(a, rec, values, steps)
 	t.mu.Unlock()
+	for _, ix := range tx.stays {
+		ix.ops.updates.Add(1)
+	}
 	for _, s := range steps {
 		if s.locked {
 			tx.countRowLock(a, s.index.slot, X)
