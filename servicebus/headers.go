@@ -1,12 +1,12 @@
 package servicebus
 
 import (
-	"bytes"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"math"
 	"strconv"
+	"strings"
 	"time"
 	"unicode/utf8"
 )
@@ -49,7 +49,8 @@ func eachHeader(headers []byte, put func(name string, value any) error) error {
 	if hasLoneSurrogate(headers) {
 		return errors.New(`headers hold half of a surrogate pair (\ud800 to \udfff alone), which is no character`)
 	}
-	w := jsonWalk{rest: headers}
+	// One copy, of which names and values are pieces.
+	w := jsonWalk{rest: string(headers)}
 	switch w.next() {
 	case '{':
 	case 'n':
@@ -106,7 +107,7 @@ func hasLoneSurrogate(text []byte) bool {
 }
 
 // jsonWalk reads a text that is known to be valid JSON.
-type jsonWalk struct{ rest []byte }
+type jsonWalk struct{ rest string }
 
 // next skips white space and returns the byte after it.
 func (w *jsonWalk) next() byte {
@@ -132,10 +133,10 @@ func (w *jsonWalk) text() string {
 	quoted := w.rest[:end+1]
 	w.skip(end + 1)
 	if !escaped {
-		return string(quoted[1:end])
+		return quoted[1:end]
 	}
 	var s string
-	_ = json.Unmarshal(quoted, &s) // it is a valid string
+	_ = json.Unmarshal([]byte(quoted), &s) // it is a valid string
 	return s
 }
 
@@ -160,13 +161,13 @@ func (w *jsonWalk) value() (any, error) {
 }
 
 func (w *jsonWalk) number() (any, error) {
-	end := bytes.IndexAny(w.rest, ",} \t\r\n")
-	digits := string(w.rest[:end])
+	end := strings.IndexAny(w.rest, ",} \t\r\n")
+	digits := w.rest[:end]
 	w.skip(end)
 	if whole, err := strconv.ParseInt(digits, 10, 64); err == nil {
 		return whole, nil
 	}
-	if !bytes.ContainsAny([]byte(digits), ".eE") {
+	if !strings.ContainsAny(digits, ".eE") {
 		return nil, fmt.Errorf("%s is a whole number beyond 64 bits; write it as a string", digits)
 	}
 	double, err := strconv.ParseFloat(digits, 64)

@@ -79,6 +79,7 @@ type message struct {
 	header     azservicebus.AMQPAnnotatedMessageHeader
 	properties azservicebus.AMQPAnnotatedMessageProperties
 	body       [1][]byte
+	id         string
 	subject    string
 	sessionID  string
 }
@@ -91,13 +92,18 @@ const (
 
 // fill makes m the message of e, reusing what m holds. source is a shortSource.
 // An error says why e can never be sent as it is.
+//
+// The message points into e, which stays as it is until it is sent: the encoder
+// takes a pointer for the value behind it (go-amqp, internal/encoding, Marshal),
+// and a value in an interface would be an allocation each.
 func (m *message) fill(source string, route *Route, e *worker.Event) error {
 	if e.Withheld {
 		return fmt.Errorf("payload and headers of %d bytes in their columns are above the worker's limit for one event, so they were not read", e.StoredBytes)
 	}
+	m.id = messageID(source, e.ID, e.CreatedAt)
 	m.subject = cmp.Or(route.Subject, e.Type)
 	m.properties = azservicebus.AMQPAnnotatedMessageProperties{
-		MessageID:   messageID(source, e.ID, e.CreatedAt),
+		MessageID:   &m.id,
 		Subject:     &m.subject,
 		ContentType: &route.ContentType,
 	}
@@ -124,14 +130,16 @@ func (m *message) fill(source string, route *Route, e *worker.Event) error {
 		return err
 	}
 	p := m.amqp.ApplicationProperties
-	if trace, ok := p[HeaderTraceparent].(string); ok && p[PropertyDiagnosticID] == nil {
-		p[PropertyDiagnosticID] = trace
+	if trace := p[HeaderTraceparent]; p[PropertyDiagnosticID] == nil {
+		if _, ok := trace.(string); ok {
+			p[PropertyDiagnosticID] = trace
+		}
 	}
-	p[PropertyEventID] = e.ID
-	p[PropertyEventType] = e.Type
-	p[PropertyAggregateType] = e.AggregateType
-	p[PropertyAggregateID] = e.AggregateID
-	p[PropertyCreatedAt] = e.CreatedAt
+	p[PropertyEventID] = &e.ID
+	p[PropertyEventType] = &e.Type
+	p[PropertyAggregateType] = &e.AggregateType
+	p[PropertyAggregateID] = &e.AggregateID
+	p[PropertyCreatedAt] = &e.CreatedAt
 	return m.checkSizes(e)
 }
 
@@ -199,8 +207,11 @@ func (m *message) checkSizes(e *worker.Event) error {
 	total := 0
 	for name, value := range m.amqp.ApplicationProperties {
 		size := 8 // a number, a time; a boolean is less
-		if text, ok := value.(string); ok {
+		switch text := value.(type) {
+		case string:
 			size = len(text)
+		case *string:
+			size = len(*text)
 		}
 		if size > maxPropertyBytes {
 			return fmt.Errorf("header %q has %d bytes, a property may have %d", name, size, maxPropertyBytes)

@@ -65,13 +65,14 @@ func TestFill(t *testing.T) {
 	}
 	wantProperties := map[string]any{
 		"tenant": "t1", "n": int64(3), "f": 1.5, "b": true, "traceparent": "00-x-y-01", "Diagnostic-Id": "00-x-y-01",
-		"event-id": int64(7), "event-type": "OrderPlaced", "aggregate-type": "Order", "aggregate-id": "o-1", "created-at": created,
+		"event-id": &event.ID, "event-type": &event.Type, "aggregate-type": &event.AggregateType,
+		"aggregate-id": &event.AggregateID, "created-at": &event.CreatedAt,
 	}
 	if diff := cmp.Diff(wantProperties, m.amqp.ApplicationProperties); diff != "" {
 		t.Errorf("application properties (-want +got):\n%s", diff)
 	}
 	p := m.amqp.Properties
-	got := fmt.Sprint(p.MessageID, " ", *p.Subject, " ", *p.ContentType, " ", p.CorrelationID, " ", *p.GroupID, " ", m.amqp.Header.TTL)
+	got := fmt.Sprint(*p.MessageID.(*string), " ", *p.Subject, " ", *p.ContentType, " ", p.CorrelationID, " ", *p.GroupID, " ", m.amqp.Header.TTL)
 	if want := "src:7:1767323045678 OrderPlaced text/plain c-1 o-1 1m30s"; got != want {
 		t.Errorf("properties are %q, want %q", got, want)
 	}
