@@ -75,13 +75,15 @@
 //
 // # Refused
 //
-// MERGE, cursors, INSTEAD OF and DDL triggers, COLUMNS_UPDATED, views, functions, foreign keys, computed columns,
-// partitions, temporal and memory-optimized tables, columnstore, IGNORE_DUP_KEY,
+// MERGE, cursors, INSTEAD OF and DDL triggers, COLUMNS_UPDATED, views, functions,
+// foreign keys, computed columns, partitions, temporal and memory-optimized
+// tables, columnstore, IGNORE_DUP_KEY,
 // ALLOW_ROW_LOCKS = OFF, FULL joins, CUBE and ROLLUP, window frames, FOR JSON and
 // FOR XML, methods of XML values, INSERT … EXEC, SELECT INTO a permanent table,
 // global #tables, strings in double quotes, COLLATE right behind a literal or a
 // variable, IMPLICIT_TRANSACTIONS, distributed transactions, MARS, other
-// databases, Query Store, GOTO, = ANY and = ALL (as 102).
+// databases, Query Store, GOTO, = ANY and = ALL; system procedures other than
+// sp_executesql, sp_prepare and its like, sp_sequence_get_range and sp_getapplock.
 //
 // # Where it is not SQL Server
 //

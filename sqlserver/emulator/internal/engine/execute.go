@@ -195,6 +195,9 @@ func (x *exec) call(schema, name string, args []argument) (int32, error) {
 	if f, ok := systemProcedures[strings.ToLower(name)]; ok && (schema == "" || strings.EqualFold(schema, "sys") || strings.EqualFold(schema, "dbo")) {
 		return f(x, args)
 	}
+	if (schema == "" || strings.EqualFold(schema, "sys")) && systemProcedureNames[strings.ToLower(name)] {
+		return 0, notModelled("the system procedure %s", name)
+	}
 	if schema == "" {
 		schema = "dbo"
 	}

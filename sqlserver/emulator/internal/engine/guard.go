@@ -73,6 +73,9 @@ func (g *guard) count() *sqlError {
 		// the parser would lose it without a word
 		return notModelled("COLLATE right behind a literal or a variable; write CAST(… AS …) COLLATE")
 	}
+	if quantifiers[word] && strings.ContainsAny(g.before, "=<>") && len(g.before) == 1 {
+		return notModelled("comparisons with %s (a subquery)", word) // the parser takes them for a mistake
+	}
 	if e := g.hints(word); e != nil {
 		return e
 	}
@@ -116,6 +119,9 @@ func (g *guard) count() *sqlError {
 	}
 	return nil
 }
+
+// quantifiers are sql-docs, "SOME | ANY" and "ALL".
+var quantifiers = map[string]bool{"ANY": true, "SOME": true, "ALL": true}
 
 // next moves to the next token. At the end of the text it returns false; pos
 // is then -1 when something did not end.

@@ -34,6 +34,12 @@ func TestValidButNotModelled(t *testing.T) {
 		`GRANT SELECT ON x TO public`,
 		`DBCC CHECKDB`,
 		`KILL 99`,
+		`SELECT a FROM x WHERE a = ANY (SELECT 1)`,
+		`SELECT a FROM x WHERE a >= ALL(SELECT 1)`,
+		`IF 1 <> SOME (SELECT 1) SELECT 1`,
+		`EXEC sp_who2`,
+		`EXEC sp_rename 'x', 'y'`,
+		`EXEC sys.sp_spaceused 'x'`,
 	} {
 		if got := run(t, s, sql).text(); got != "error 50999" {
 			t.Errorf("%s: %q, want 50999", sql, got)

@@ -1,0 +1,37 @@
+package engine
+
+import "strings"
+
+// systemProcedureNames are the system procedures that the documentation has
+// (sql-docs, "System stored procedures") and the engine has not. Another name is
+// 2812.
+var systemProcedureNames = func() map[string]bool {
+	names := make(map[string]bool)
+	for _, name := range strings.Fields(systemProcedureList) {
+		names[name] = true
+	}
+	return names
+}()
+
+const systemProcedureList = `
+	sp_addextendedproperty sp_addlinkedserver sp_addlogin sp_addmessage sp_addrole sp_addrolemember sp_addtype sp_adduser sp_altermessage
+	sp_approlepassword sp_attach_db sp_autostats sp_bindefault sp_bindrule sp_bindsession sp_catalogs sp_certificate_add_signature sp_change_users_login
+	sp_changedbowner sp_changeobjectowner sp_clean_db_free_space sp_column_privileges sp_columns sp_configure sp_control_plan_guide sp_create_plan_guide
+	sp_create_plan_guide_from_handle sp_createstats sp_cursor sp_cursor_list sp_cursorclose sp_cursorexecute sp_cursorfetch sp_cursoropen sp_cursoroption
+	sp_cursorprepare sp_cursorprepexec sp_cursorunprepare sp_cycle_errorlog sp_databases sp_datatype_info sp_dbcmptlevel sp_defaultdb
+	sp_delete_database_firewall_rule sp_depends sp_describe_cursor sp_describe_first_result_set sp_describe_parameter_encryption
+	sp_describe_undeclared_parameters sp_detach_db sp_dropextendedproperty sp_droplinkedsrvlogin sp_droplogin sp_dropmessage sp_droprole
+	sp_droprolemember sp_dropserver sp_droptype sp_dropuser sp_estimate_data_compression_savings sp_execute_external_script sp_execute_remote sp_fkeys
+	sp_flush_log sp_fulltext_service sp_get_query_template sp_getbindtoken sp_grantdbaccess sp_help sp_helpconstraint sp_helpdb sp_helpdbfixedrole
+	sp_helpextendedproc sp_helpfile sp_helpfilegroup sp_helpindex sp_helplanguage sp_helplinkedsrvlogin sp_helplogins sp_helpntgroup sp_helpremotelogin
+	sp_helprole sp_helprolemember sp_helprotect sp_helpserver sp_helpsort sp_helpsrvrole sp_helpsrvrolemember sp_helpstats sp_helptext sp_helptrigger
+	sp_helpuser sp_indexoption sp_invoke_external_rest_endpoint sp_invalidate_textptr sp_linkedservers sp_lock sp_monitor sp_password sp_pkeys
+	sp_prepexecrpc sp_primarykeys sp_procoption sp_query_store_flush_db sp_query_store_force_plan sp_query_store_remove_plan sp_query_store_remove_query
+	sp_query_store_reset_exec_stats sp_query_store_set_hints sp_query_store_clear_hints sp_query_store_unforce_plan sp_readerrorlog sp_recompile
+	sp_refreshsqlmodule sp_refreshview sp_releaseapprole sp_rename sp_renamedb sp_reset_connection sp_resetstatus sp_revokedbaccess sp_server_info
+	sp_serveroption sp_set_database_firewall_rule sp_set_session_context sp_setapprole sp_settriggerorder sp_spaceused sp_special_columns
+	sp_sproc_columns sp_statistics sp_stored_procedures sp_table_privileges sp_table_validation sp_tableoption sp_tables sp_testlinkedserver
+	sp_trace_create sp_trace_setevent sp_trace_setfilter sp_trace_setstatus sp_unbindefault sp_unbindrule sp_unsetapprole sp_updateextendedproperty
+	sp_updatestats sp_validname sp_who sp_who2 sp_xml_preparedocument sp_xml_removedocument xp_cmdshell xp_enumgroups xp_fixeddrives xp_grantlogin
+	xp_logevent xp_loginconfig xp_logininfo xp_msver xp_readerrorlog xp_revokelogin xp_sprintf xp_sscanf
+`
