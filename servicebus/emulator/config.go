@@ -37,6 +37,10 @@ type Config struct {
 	// with amqp:link:detach-forced. The service does it after ten minutes; the
 	// default is never.
 	LinkIdleTimeout time.Duration
+	// ConnectionIdleTimeout closes connections that have had no link for so long,
+	// with amqp:connection:forced. The service does it after five minutes, after
+	// one where there never was a link; the default is never.
+	ConnectionIdleTimeout time.Duration
 	// TLS, where it is set, makes ConnectionString one for a TLS connection. The
 	// listener still takes plain connections too. azservicebus takes host and
 	// port together for the certificate's name, so its TLSConfig needs a
@@ -174,8 +178,8 @@ func (c Config) validate() error {
 	if c.MaxConnections < 0 {
 		return invalid("MaxConnections", "%d is negative", c.MaxConnections)
 	}
-	if c.LinkIdleTimeout < 0 {
-		return invalid("LinkIdleTimeout", "%s is negative", c.LinkIdleTimeout)
+	if c.LinkIdleTimeout < 0 || c.ConnectionIdleTimeout < 0 {
+		return invalid("LinkIdleTimeout, ConnectionIdleTimeout", "must not be negative")
 	}
 	policies := map[string]bool{}
 	for _, p := range c.Policies {

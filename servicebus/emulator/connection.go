@@ -51,6 +51,7 @@ type conn struct {
 
 	mu       sync.Mutex // guards all below, sessions and links included
 	sessions map[uint16]*session
+	held     holdings
 	closed   bool
 	links    sync.WaitGroup
 }
@@ -115,6 +116,9 @@ func (c *conn) handshake() error {
 		c.out.frame(0, &amqp.Close{Error: c.refusal})
 		return c.refusal
 	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.watchUnused()
 	return nil
 }
 
@@ -179,6 +183,7 @@ func (c *conn) handle(f *amqp.Frame) error {
 			s.end()
 			s.send(&amqp.End{})
 		}
+		c.releaseHandles(len(s.links))
 	default:
 		return fmt.Errorf("%w: %T was not expected", amqp.ErrMalformed, f.Body)
 	}
@@ -212,6 +217,9 @@ func (c *conn) end(err error) {
 	}
 	c.mu.Lock()
 	c.closed = true
+	if c.held.unused != nil {
+		c.held.unused.Stop()
+	}
 	for _, s := range c.sessions {
 		s.end()
 	}

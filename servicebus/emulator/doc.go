@@ -14,15 +14,16 @@
 //   - batches that are taken whole or not at all, the rules of partitioned
 //     entities on them; limits on the size of messages and batches by tier, on
 //     their number, on ids and properties, on the entity's size, on connections
-//     of the namespace and tokens of a connection
+//     of the namespace, on links and tokens of a connection
 //   - $cbs with SAS tokens whose policy, signature, rights, entity and expiry
 //     are checked, JWTs of Entra whose audience and times are, SASL PLAIN with a
 //     policy's name and key; links end when their token does
 //   - $management: peek, schedule, cancel, renew, settle, receive deferred
 //     messages, session state
 //   - flow control by session window and link credit, drain, both settle
-//     modes, heartbeats, TLS, AMQP over WebSockets, links that are idle (with
-//     Config.LinkIdleTimeout)
+//     modes, heartbeats, TLS, AMQP over WebSockets, links that are idle and
+//     connections without any (with Config.LinkIdleTimeout and
+//     ConnectionIdleTimeout)
 //   - entities that are disabled, full, made or deleted, by [Server.SetStatus],
 //     [Server.SetMaxSizeBytes], [Server.CreateEntity] and [Server.DeleteEntity]
 //     while clients are connected
@@ -63,18 +64,17 @@
 //
 // So that nothing can be concluded about it: actions of rules, partitioning
 // beyond the rules on batches, auto-forwarding, auto-delete, quotas on
-// receivers and entities of a namespace, credits for what is not a send, the
-// close of connections without links, geo-replication, persistence. A lock may be shorter, and an
-// entity's size another, than the service offers. An entity's AccessedAt is
-// always unknown, and what it was created and updated at is when the server was
-// started. The service's exact error texts are imitated where they were known;
-// where the condition of an error is only believed, the line that makes it says
-// so.
+// receivers and entities of a namespace, credits for what is not a send,
+// geo-replication, persistence. A lock may be shorter, and an entity's size
+// another, than the service offers. An entity's AccessedAt is always unknown, and
+// what it was created and updated at is when the server was started. The
+// service's exact error texts are imitated where they were known; where the
+// condition of an error is only believed, the line that makes it says so.
 //
 // Faults are scripted with [Server.Inject], [Server.KillConnections],
-// [Server.DetachLinks], [Server.Suspend] and [Server.Resume];
-// [Server.FaultsFired] counts them. [Server.Messages], [Server.Each],
-// [Server.Counts] and [Server.Stats] look inside without receiving;
-// [Server.Observe] sees all that is sent. Entity.Discard is no behaviour of the
-// service: it forgets what it has counted, for load tests.
+// [Server.CloseConnections], [Server.DetachLinks], [Server.Suspend] and
+// [Server.Resume]; [Server.FaultsFired] counts them. [Server.Messages],
+// [Server.Each], [Server.Counts] and [Server.Stats] look inside without
+// receiving; [Server.Observe] sees all that is sent. Entity.Discard is no
+// behaviour of the service: it forgets what it has counted, for load tests.
 package emulator

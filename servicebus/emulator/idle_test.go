@@ -5,6 +5,8 @@ import (
 	"time"
 
 	"github.com/Azure/azure-sdk-for-go/sdk/messaging/azservicebus"
+
+	"azsqloutbox/servicebus/emulator/internal/amqp"
 )
 
 func TestIdleLinksAreDetached(t *testing.T) {
@@ -54,4 +56,44 @@ func TestBusyLinkIsNotIdle(t *testing.T) {
 	if got := server.Stats().LinksAttached; got != attached {
 		t.Errorf("%d links, %d before", got, attached)
 	}
+}
+
+func TestConnectionWithoutLinksIsClosed(t *testing.T) {
+	cfg := queues("q")
+	cfg.ConnectionIdleTimeout, cfg.LinkIdleTimeout = 20*time.Millisecond, 20*time.Millisecond
+	server := start(t, cfg)
+	raw := dial(t, server)
+	if c := until[*amqp.Close](t, raw); c.Error == nil || c.Error.Condition != "amqp:connection:forced" {
+		t.Errorf("closed with %+v", c.Error)
+	}
+
+	client := connectWith(t, server, &azservicebus.ClientOptions{
+		RetryOptions: azservicebus.RetryOptions{MaxRetries: 3, RetryDelay: time.Millisecond},
+	})
+	s := sender(t, client, "q")
+	send(t, s, message("a", "x"))
+	gone, cancel := contextUntil(t, func() bool { return server.Stats().Connections == 0 })
+	defer cancel()
+	<-gone.Done()
+	send(t, s, message("b", "x"))
+	if st := server.Stats(); st.ConnectionsAccepted != 3 || st.MessagesReceived != 2 {
+		t.Errorf("%+v, want both messages and a connection for each", st)
+	}
+}
+
+func TestConnectionsClosedByTheServiceAreMadeAnew(t *testing.T) {
+	server := start(t, queues("q"))
+	client := connectWith(t, server, &azservicebus.ClientOptions{
+		RetryOptions: azservicebus.RetryOptions{MaxRetries: 3, RetryDelay: time.Millisecond},
+	})
+	s := sender(t, client, "q")
+	send(t, s, message("a", "x"))
+	raw := dial(t, server)
+	if n := server.CloseConnections("amqp:connection:forced", "the namespace is moved"); n != 2 {
+		t.Errorf("%d connections were closed, want 2", n)
+	}
+	if c := until[*amqp.Close](t, raw); c.Error == nil || c.Error.Condition != "amqp:connection:forced" || c.Error.Description != "the namespace is moved" {
+		t.Errorf("closed with %+v", c.Error)
+	}
+	send(t, s, message("b", "x"))
 }

@@ -57,6 +57,9 @@ func (s *session) attach(a *amqp.Attach) {
 		s.fail(amqp.Errorf(condHandleInUse, "handle %d is in use", a.Handle))
 		return
 	}
+	if !s.holdHandle() {
+		return
+	}
 	s.conn.server.stats.links.Add(1)
 	s.conn.server.stats.linksTotal.Add(1)
 	var l link

@@ -16,6 +16,7 @@ type receiver struct {
 	granting      bool // credit comes later, by a fault
 
 	partial   []byte // of the delivery under way
+	held      int64  // bytes that the connection counts for it
 	underWay  bool
 	current   incoming
 	usualSize int // of the last delivery: the next may be like it
@@ -29,7 +30,13 @@ type incoming struct {
 	message []byte
 }
 
-func (r *receiver) stop() { r.partial = nil }
+func (r *receiver) stop() { r.forget() }
+
+// forget ends the delivery under way.
+func (r *receiver) forget() {
+	r.underWay, r.partial = false, nil
+	r.releasePartial()
+}
 
 // flow from a client that sends tells what it has used; only the question for
 // an answer matters here.
@@ -112,7 +119,7 @@ func (r *receiver) assemble(t *amqp.Transfer, payload []byte) (m incoming, compl
 		}
 	}
 	if t.Aborted {
-		r.underWay, r.partial = false, nil
+		r.forget()
 		return m, false
 	}
 	r.current.settled = r.current.settled || t.Settled
@@ -123,12 +130,13 @@ func (r *receiver) assemble(t *amqp.Transfer, payload []byte) (m incoming, compl
 	}
 	r.partial = append(r.partial, payload...)
 	if t.More {
+		r.holdPartial(int64(len(payload)))
 		return m, false
 	}
 	m = r.current
 	m.message = r.partial
 	r.usualSize = len(r.partial)
-	r.underWay, r.partial = false, nil
+	r.forget()
 	r.deliveryCount++
 	r.credit--
 	r.grant()

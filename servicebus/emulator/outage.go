@@ -3,9 +3,13 @@ package emulator
 import (
 	"errors"
 	"fmt"
+	"maps"
 	"net"
+	"slices"
 
 	"go.uber.org/zap"
+
+	"azsqloutbox/servicebus/emulator/internal/amqp"
 )
 
 // KillConnections cuts all connections without a word, as a network does that
@@ -17,6 +21,19 @@ func (s *Server) KillConnections() {
 	for n := range s.conns {
 		_ = n.Close()
 	}
+}
+
+// CloseConnections closes all AMQP connections with an error, as the service does
+// where it moves a namespace (amqp:connection:forced), and returns how many there
+// were. New ones are welcome.
+func (s *Server) CloseConnections(condition, description string) int {
+	s.mu.Lock()
+	clients := slices.Collect(maps.Keys(s.clients))
+	s.mu.Unlock()
+	for _, c := range clients {
+		c.dismiss(&amqp.Error{Condition: amqp.Symbol(condition), Description: description})
+	}
+	return len(clients)
 }
 
 // Suspend is the beginning of an outage: all connections are cut without a word,

@@ -156,6 +156,7 @@ func (s *session) detach(d *amqp.Detach) {
 		return
 	}
 	delete(s.links, d.Handle)
+	s.conn.releaseHandles(1)
 	if !l.base().closed {
 		l.base().close(l)
 		s.send(&amqp.Detach{Handle: d.Handle, Closed: d.Closed})
