@@ -95,6 +95,7 @@ IF OBJECT_ID(N'[dbo].[outbox_event_worker]', N'U') IS NULL
         lanes      INT          NOT NULL,
         in_flight  INT          NOT NULL,
         breakers   VARCHAR(MAX) NULL,
+        rates      VARCHAR(MAX) NULL,
         started_at DATETIME2(3) NOT NULL,
         seen_at    DATETIME2(3) NOT NULL,
         CONSTRAINT [PK_outbox_event_worker] PRIMARY KEY CLUSTERED (owner)

@@ -25,13 +25,14 @@ SET    version = @version,
        lanes = @lanes,
        in_flight = @in_flight,
        breakers = @breakers,
+       rates = @rates,
        started_at = CASE WHEN @first = 1 THEN @now ELSE started_at END,
        seen_at = @now
 WHERE  owner = CAST(@owner AS VARCHAR(100));
 
 IF @@ROWCOUNT = 0
-    INSERT INTO {workers} (owner, version, source, lease_ms, lanes, in_flight, breakers, started_at, seen_at)
-    VALUES (@owner, @version, @source, @lease_ms, @lanes, @in_flight, @breakers, @now, @now);
+    INSERT INTO {workers} (owner, version, source, lease_ms, lanes, in_flight, breakers, rates, started_at, seen_at)
+    VALUES (@owner, @version, @source, @lease_ms, @lanes, @in_flight, @breakers, @rates, @now, @now);
 
 DELETE FROM {workers}
 WHERE  seen_at < DATEADD(DAY, -1, @now);
@@ -73,13 +74,13 @@ func (s *Store) Heartbeat(ctx context.Context, h worker.Heartbeat) (told []worke
 }
 
 func (s *Store) heartbeatArgs(h worker.Heartbeat) ([]any, error) {
-	breakers := any(sql.NullString{}) // an untyped nil goes out as a type that not every server takes
-	if len(h.Breakers) > 0 {
-		text, err := json.Marshal(h.Breakers)
-		if err != nil {
-			return nil, fmt.Errorf("write the breakers as JSON: %w", err)
-		}
-		breakers = textParam(asciiJSON(string(text)))
+	breakers, err := jsonOrNull(h.Breakers, len(h.Breakers))
+	if err != nil {
+		return nil, fmt.Errorf("write the breakers as JSON: %w", err)
+	}
+	rates, err := jsonOrNull(h.Rates, len(h.Rates))
+	if err != nil {
+		return nil, fmt.Errorf("write the rates as JSON: %w", err)
 	}
 	return []any{
 		sql.Named("owner", textParam(s.cfg.Owner)),
@@ -89,6 +90,19 @@ func (s *Store) heartbeatArgs(h worker.Heartbeat) ([]any, error) {
 		sql.Named("lanes", h.Lanes),
 		sql.Named("in_flight", h.InFlight),
 		sql.Named("breakers", breakers),
+		sql.Named("rates", rates),
 		sql.Named("first", !s.beaten.Load()),
 	}, nil
+}
+
+// jsonOrNull is v as JSON, or NULL where it has no elements.
+func jsonOrNull(v any, elements int) (any, error) {
+	if elements == 0 {
+		return sql.NullString{}, nil // an untyped nil goes out as a type that not every server takes
+	}
+	text, err := json.Marshal(v)
+	if err != nil {
+		return nil, err
+	}
+	return textParam(asciiJSON(string(text))), nil
 }

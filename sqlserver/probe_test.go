@@ -98,22 +98,22 @@ func TestHeartbeat(t *testing.T) {
 	b.exec(`INSERT INTO {workers} (owner, version, source, lease_ms, lanes, in_flight, started_at, seen_at)
 VALUES ('long gone', '1', 's', 1, 1, 1, '2020-01-01', DATEADD(DAY, -2, SYSUTCDATETIME())), ('not long gone', '1', 's', 1, 1, 1, '2020-01-01', DATEADD(HOUR, -2, SYSUTCDATETIME()))`)
 	for i, h := range []worker.Heartbeat{
-		{Lanes: 2, InFlight: 5, Breakers: []worker.Breaker{{Destination: "süd", State: worker.BreakerOpen}}},
+		{Lanes: 2, InFlight: 5, Breakers: []worker.Breaker{{Destination: "süd", State: worker.BreakerOpen}}, Rates: map[string]float64{"a": 12.5}},
 		{Lanes: 2, InFlight: 6},
 	} {
 		if _, err := s.Heartbeat(testContext(t), h); err != nil {
 			t.Fatal(err)
 		}
 		var lanes, inFlight int
-		var breakers sql.NullString
+		var breakers, rates sql.NullString
 		var started, seen time.Time
-		err := b.db.QueryRowContext(testContext(t), b.sql("SELECT lanes, in_flight, breakers, started_at, seen_at FROM {workers} WHERE owner = 'test-worker'")).
-			Scan(&lanes, &inFlight, &breakers, &started, &seen)
+		err := b.db.QueryRowContext(testContext(t), b.sql("SELECT lanes, in_flight, breakers, rates, started_at, seen_at FROM {workers} WHERE owner = 'test-worker'")).
+			Scan(&lanes, &inFlight, &breakers, &rates, &started, &seen)
 		if err != nil {
 			t.Fatal(err)
 		}
-		if lanes != 2 || inFlight != 5+i || breakers.Valid != (i == 0) || seen.Before(started) {
-			t.Errorf("heartbeat %d wrote lanes %d, in flight %d, breakers %v, started %s, seen %s", i, lanes, inFlight, breakers, started, seen)
+		if lanes != 2 || inFlight != 5+i || breakers.Valid != (i == 0) || (rates.String == `{"a":12.5}`) != (i == 0) || seen.Before(started) {
+			t.Errorf("heartbeat %d wrote lanes %d, in flight %d, breakers %v, rates %v, started %s, seen %s", i, lanes, inFlight, breakers, rates, started, seen)
 		}
 		if want := `{"destination":"s\u00fcd","state":"open"`; i == 0 && !strings.Contains(breakers.String, want) {
 			t.Errorf("breakers are %s, want %s in it", breakers.String, want)

@@ -99,6 +99,9 @@ type Heartbeat struct {
 	InFlight int
 	// Breakers are the destinations that do not take what they are sent.
 	Breakers []Breaker
+	// Rates are the events a second that went out since the last heartbeat, by
+	// event type; types of which none did are not there.
+	Rates map[string]float64
 }
 
 // Backlog is what waits in the table. The loop does not need it; metrics and

@@ -69,7 +69,7 @@ func (w *Worker) heartbeat(ctx context.Context) { w.note(ctx, w.beats, w.beat(ct
 // beat writes this worker's row and takes what people have told the workers.
 func (w *Worker) beat(ctx context.Context) error {
 	told, err := w.cfg.Store.Heartbeat(ctx, Heartbeat{
-		Lanes: w.cfg.Lanes, InFlight: int(w.inFlight.Load()), Breakers: w.breakers.list(),
+		Lanes: w.cfg.Lanes, InFlight: int(w.inFlight.Load()), Breakers: w.breakers.list(), Rates: w.rates.take(),
 	})
 	if err != nil {
 		return err

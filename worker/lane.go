@@ -106,6 +106,7 @@ func (w *Worker) report(c Claim, outcomes []Outcome, began time.Time) {
 			zap.Int("events", len(c.Events)), zap.Int("outcomes", len(outcomes)))
 	}
 	t := count(len(c.Events), outcomes)
+	w.rates.add(c.Receipt.EventType, t.sent)
 	switch {
 	case t.unsent == 0:
 		w.breakers.passed(c.Receipt.EventType, began)

@@ -21,6 +21,7 @@ type Worker struct {
 	breakers *breakers
 	paces    *paces
 	controls controls
+	rates    rates
 	catalog  *catalog
 
 	probing    chan struct{}               // held by the one lane that looks for work

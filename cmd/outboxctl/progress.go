@@ -26,12 +26,17 @@ func (a *app) logger() *zap.Logger {
 // progress shows how far a task is, with rate and time left: a bar on a
 // terminal, a line now and then elsewhere. done ends it.
 func (a *app) progress() (report func(maintenance.Progress), done func()) {
-	if f, ok := a.err.(*os.File); ok && isatty.IsTerminal(f.Fd()) {
+	if isTerminal(a.err) {
 		b := &bars{out: a.err}
 		return b.report, b.done
 	}
 	l := &lines{out: a.err}
 	return l.report, func() {}
+}
+
+func isTerminal(w io.Writer) bool {
+	f, ok := w.(*os.File)
+	return ok && isatty.IsTerminal(f.Fd())
 }
 
 // bars draws one bar a stage.

@@ -20,6 +20,10 @@ const (
 )
 
 type cli struct {
+	Status statusCmd `cmd:"" help:"Backlog, claims, workers and destinations."`
+	Failed failedCmd `cmd:"" help:"Failed events: list, show, retry, discard."`
+	Pause  pauseCmd  `cmd:"" help:"Tell all workers to stop claiming everything, an event type or what goes to an entity."`
+	Resume resumeCmd `cmd:"" help:"End a pause."`
 	Schema schemaCmd `cmd:"" help:"The table and its indexes: print the script, check them, add what is missing."`
 
 	MigrateVarchar migrateCmd `cmd:"" help:"Check that an NVARCHAR column would lose nothing as VARCHAR, and migrate it."`

@@ -1,0 +1,161 @@
+package maintenance
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+	"io"
+	"time"
+	"unicode/utf8"
+
+	"azsqloutbox/worker"
+)
+
+// Pause tells all workers of the table to stop claiming, or to go on. What they
+// have claimed already they finish. They read it with their next heartbeat, and
+// it outlives them.
+type Pause struct {
+	Target
+	// Scope and Name say what: everything (no name), an event type by the name of
+	// its route, or a queue or topic.
+	Scope worker.Scope
+	Name  string
+	// Resume ends a pause instead.
+	Resume bool
+	// By is who says so, Reason why; at most 128 and 400 characters.
+	By, Reason string
+}
+
+// Validate names the field that cannot be.
+func (p Pause) Validate() error {
+	if err := p.Target.Validate(); err != nil {
+		return err
+	}
+	switch p.Scope {
+	case worker.ScopeAll:
+		if p.Name != "" {
+			return errors.New("field Name is for one event type or entity, and Scope is all")
+		}
+	case worker.ScopeEventType, worker.ScopeEntity:
+		if p.Name == "" {
+			return fmt.Errorf("field Name is empty: which %s?", p.Scope)
+		}
+	default:
+		return fmt.Errorf("field Scope is %q", p.Scope)
+	}
+	for _, f := range []struct {
+		field, value string
+		most         int
+	}{{"Name", p.Name, 260}, {"By", p.By, 128}, {"Reason", p.Reason, 400}} {
+		if n := utf8.RuneCountInString(f.value); n > f.most {
+			return fmt.Errorf("field %s has %d characters, at most %d fit", f.field, n, f.most)
+		}
+	}
+	if p.By == "" {
+		return errors.New("field By is empty: who says so?")
+	}
+	return nil
+}
+
+// PauseResult is what a Pause did or would do.
+type PauseResult struct {
+	Executed bool         `json:"executed"`
+	Scope    worker.Scope `json:"scope"`
+	Name     string       `json:"name"`
+	// Paused is the state that was asked for; WasPaused the one before.
+	Paused    bool       `json:"paused"`
+	WasPaused bool       `json:"was_paused"`
+	ChangedAt *time.Time `json:"changed_at,omitempty"`
+	// Workers are those that were seen in the last minute: they obey with their
+	// next heartbeat.
+	Workers int `json:"workers"`
+}
+
+// Text prints the result for a person.
+func (r PauseResult) Text(w io.Writer) error {
+	what := "everything"
+	if r.Scope != worker.ScopeAll {
+		what = fmt.Sprintf("%s %q", r.Scope, r.Name)
+	}
+	state := map[bool]string{true: "paused", false: "not paused"}
+	switch {
+	case !r.Executed:
+		_, err := fmt.Fprintf(w, "%s is %s and would be %s; %d live workers would see it with their next heartbeat.\nNothing was changed: add --execute.\n",
+			what, state[r.WasPaused], state[r.Paused], r.Workers)
+		return err
+	default:
+		_, err := fmt.Fprintf(w, "%s is %s now; %d live workers see it with their next heartbeat, within 10 s.\n", what, state[r.Paused], r.Workers)
+		return err
+	}
+}
+
+const controlStateSQL = `-- outbox:ControlState
+SELECT (SELECT c.paused
+        FROM   {controls} AS c
+        WHERE  c.scope = CAST(@scope AS VARCHAR(20))
+        AND    c.name = @name) AS was_paused,
+       (SELECT COUNT(*)
+        FROM   {workers} AS w
+        WHERE  w.seen_at > DATEADD(MINUTE, -1, SYSUTCDATETIME())) AS live;`
+
+// HOLDLOCK: two people who say the same at the same moment must not insert
+// twice.
+const setControlSQL = `-- outbox:SetControl
+DECLARE @now DATETIME2(3) = SYSUTCDATETIME();
+BEGIN TRANSACTION;
+
+UPDATE {controls} WITH (UPDLOCK, HOLDLOCK)
+SET    paused = @paused,
+       changed_by = @by,
+       reason = @reason,
+       changed_at = @now
+WHERE  scope = CAST(@scope AS VARCHAR(20))
+AND    name = @name;
+
+IF @@ROWCOUNT = 0
+    INSERT INTO {controls} (scope, name, paused, changed_by, reason, changed_at)
+    VALUES (CAST(@scope AS VARCHAR(20)), @name, @paused, @by, @reason, @now);
+
+COMMIT TRANSACTION;
+SELECT @now AS changed_at;`
+
+// Plan says what is and what would be.
+func (p Pause) Plan(ctx context.Context) (PauseResult, error) {
+	r := PauseResult{Scope: p.Scope, Name: p.Name, Paused: !p.Resume}
+	if err := p.Validate(); err != nil {
+		return r, err
+	}
+	t := p.Target.withDefaults()
+	c := t.connect("")
+	defer c.close()
+	err := c.do(ctx, "read the controls of "+t.Names.String(), func(ctx context.Context, conn *sql.Conn) error {
+		var was sql.NullBool
+		row := conn.QueryRowContext(ctx, t.Replacer().Replace(controlStateSQL), sql.Named("scope", string(p.Scope)), sql.Named("name", p.Name))
+		err := row.Scan(&was, &r.Workers)
+		r.WasPaused = was.Bool
+		return err
+	})
+	return r, err
+}
+
+// Run does it. Saying the same again changes only who said it and when.
+func (p Pause) Run(ctx context.Context) (PauseResult, error) {
+	r, err := p.Plan(ctx)
+	if err != nil {
+		return r, err
+	}
+	t := p.Target.withDefaults()
+	c := t.connect("")
+	defer c.close()
+	err = c.do(ctx, "write the controls of "+t.Names.String(), func(ctx context.Context, conn *sql.Conn) error {
+		var at time.Time
+		err := conn.QueryRowContext(ctx, t.Replacer().Replace(setControlSQL),
+			sql.Named("scope", string(p.Scope)), sql.Named("name", p.Name), sql.Named("paused", !p.Resume),
+			sql.Named("by", p.By), sql.Named("reason", sql.NullString{String: p.Reason, Valid: p.Reason != ""})).Scan(&at)
+		r.ChangedAt = &at
+		return err
+	})
+	r.Executed = err == nil
+	return r, err
+}

@@ -1,0 +1,392 @@
+package maintenance
+
+import (
+	"cmp"
+	"context"
+	"database/sql"
+	"encoding/json"
+	"fmt"
+	"maps"
+	"slices"
+	"time"
+
+	"azsqloutbox/sqlserver"
+	"azsqloutbox/worker"
+)
+
+const (
+	// statusTypes bounds how many event types a status names.
+	statusTypes = 1000
+	// statusReceipts bounds how many claims it names; the oldest come first.
+	statusReceipts = 50
+	// failedByTypeCap is where counting failed events by type stops: the retry
+	// index does not hold the type, so that each costs a key lookup.
+	failedByTypeCap = 1000
+	// WorkerLiveFor is how long after its last heartbeat a worker counts as
+	// living: three times what lies between two.
+	WorkerLiveFor = 30 * time.Second
+)
+
+// Status is what waits in an outbox, who works on it and what stands in the way.
+type Status struct {
+	Table string `json:"table"`
+	// At is the database's clock.
+	At time.Time `json:"at"`
+	// Pending is the row count of the claim index by the catalog, approximate.
+	Pending int64 `json:"pending"`
+	// OldestPendingSeconds is the largest of the event types' ages.
+	OldestPendingSeconds float64 `json:"oldest_pending_seconds"`
+	// InFlight is claimed and not settled; Waiting is FAILED with a time to come
+	// back, Parked is FAILED without. Both are counted up to FailedCountCap.
+	InFlight int64 `json:"in_flight"`
+	Waiting  int64 `json:"waiting"`
+	Parked   int64 `json:"parked"`
+	// EventsPerSecond is what the living workers said of the ten seconds before
+	// their last heartbeat.
+	EventsPerSecond float64             `json:"events_per_second"`
+	EventTypes      []EventTypeStatus   `json:"event_types"`
+	Receipts        []ReceiptStatus     `json:"receipts"`
+	OpenReceipts    int                 `json:"open_receipts"`
+	Workers         []WorkerStatus      `json:"workers"`
+	Destinations    []DestinationStatus `json:"destinations"`
+	Pauses          []PauseStatus       `json:"pauses"`
+	// Warnings are what a person should look at.
+	Warnings []string `json:"warnings"`
+}
+
+// EventTypeStatus is one event type's share. Pending is exact up to
+// worker.BacklogCountCap; Waiting and Parked are of the first thousand failed
+// events.
+type EventTypeStatus struct {
+	EventType       string  `json:"event_type"`
+	Pending         int64   `json:"pending"`
+	OldestSeconds   float64 `json:"oldest_seconds"`
+	InFlight        int64   `json:"in_flight"`
+	Waiting         int64   `json:"waiting"`
+	Parked          int64   `json:"parked"`
+	EventsPerSecond float64 `json:"events_per_second"`
+}
+
+// ReceiptStatus is one claim that is not settled.
+type ReceiptStatus struct {
+	ClaimID    string  `json:"claim_id"`
+	Owner      string  `json:"owner"`
+	EventType  string  `json:"event_type"`
+	Events     int     `json:"events"`
+	AgeSeconds float64 `json:"age_seconds"`
+	// LeaseLeftSeconds is negative once any worker may reap it.
+	LeaseLeftSeconds float64 `json:"lease_left_seconds"`
+}
+
+// WorkerStatus is one row of the worker table.
+type WorkerStatus struct {
+	Owner           string           `json:"owner"`
+	Version         string           `json:"version"`
+	Source          string           `json:"source"`
+	LeaseSeconds    float64          `json:"lease_seconds"`
+	Lanes           int              `json:"lanes"`
+	InFlight        int              `json:"in_flight"`
+	UpSeconds       float64          `json:"up_seconds"`
+	SeenSecondsAgo  float64          `json:"seen_seconds_ago"`
+	Live            bool             `json:"live"`
+	EventsPerSecond float64          `json:"events_per_second"`
+	Breakers        []worker.Breaker `json:"breakers"`
+
+	rates map[string]float64
+}
+
+// DestinationStatus is a queue or topic that some living worker cannot publish
+// to.
+type DestinationStatus struct {
+	Destination string              `json:"destination"`
+	State       worker.BreakerState `json:"state"`
+	Since       time.Time           `json:"since"`
+	Failures    int                 `json:"failures"`
+	Error       string              `json:"error"`
+	EventTypes  []string            `json:"event_types"`
+	Workers     []string            `json:"workers"`
+}
+
+// PauseStatus is a pause that is in force.
+type PauseStatus struct {
+	Scope  worker.Scope `json:"scope"`
+	Name   string       `json:"name"`
+	By     string       `json:"by"`
+	Reason string       `json:"reason"`
+	Since  time.Time    `json:"since"`
+}
+
+const workersSQL = `-- outbox:Workers
+DECLARE @now DATETIME2(3) = SYSUTCDATETIME();
+SELECT w.owner, w.version, w.source, w.lease_ms, w.lanes, w.in_flight, w.breakers, w.rates,
+       DATEDIFF_BIG(MILLISECOND, w.started_at, @now) AS up_ms,
+       DATEDIFF_BIG(MILLISECOND, w.seen_at, @now) AS seen_ms,
+       @now AS now
+FROM   {workers} AS w
+ORDER BY w.owner;`
+
+// A row a claim in flight: a page or two.
+const receiptsSQL = `-- outbox:Receipts
+DECLARE @now DATETIME2(3) = SYSUTCDATETIME();
+SELECT CONVERT(CHAR(36), r.claim_id) AS claim_id, r.owner, CAST(r.event_type AS NVARCHAR(4000)) AS event_type, r.event_count,
+       DATEDIFF_BIG(MILLISECOND, r.claimed_at, @now) AS age_ms,
+       DATEDIFF_BIG(MILLISECOND, @now, r.lease_until) AS left_ms
+FROM   {receipts} AS r
+ORDER BY r.claimed_at, r.claim_id;`
+
+const pausesSQL = `-- outbox:Pauses
+SELECT c.scope, c.name, c.changed_by, ISNULL(c.reason, N'') AS reason, c.changed_at
+FROM   {controls} AS c
+WHERE  c.paused = 1
+ORDER BY c.scope, c.name
+OPTION (RECOMPILE);`
+
+// Two ranges of the retry index, each counted up to @cap.
+const failedCountsSQL = `-- outbox:FailedCounts
+SELECT (SELECT COUNT(*)
+        FROM   (SELECT TOP (@cap) e.id
+                FROM   {events} AS e WITH (INDEX({retry_index}))
+                WHERE  e.status = 2
+                AND    e.retry_at IS NULL) AS p) AS parked,
+       (SELECT COUNT(*)
+        FROM   (SELECT TOP (@cap) e.id
+                FROM   {events} AS e WITH (INDEX({retry_index}))
+                WHERE  e.status = 2
+                AND    e.retry_at IS NOT NULL) AS w) AS waiting
+OPTION (MAXDOP 1);`
+
+const failedByTypeSQL = `-- outbox:FailedByType
+SELECT f.event_type,
+       SUM(CASE WHEN f.retry_at IS NULL THEN 1 ELSE 0 END) AS parked,
+       SUM(CASE WHEN f.retry_at IS NULL THEN 0 ELSE 1 END) AS waiting
+FROM   (SELECT TOP (@cap) CAST(e.event_type AS NVARCHAR(4000)) AS event_type, e.retry_at
+        FROM   {events} AS e WITH (INDEX({retry_index}))
+        WHERE  e.status = 2
+        ORDER BY e.retry_at, e.id) AS f
+GROUP BY f.event_type
+OPTION (MAXDOP 1);`
+
+// ReadStatus asks the table: seeks and capped counts, however much it holds.
+func ReadStatus(ctx context.Context, t Target) (Status, error) {
+	s := Status{Table: t.Names.String(), EventTypes: []EventTypeStatus{}, Destinations: []DestinationStatus{}, Receipts: []ReceiptStatus{}, Workers: []WorkerStatus{}, Pauses: []PauseStatus{}, Warnings: []string{}}
+	if err := t.Validate(); err != nil {
+		return s, err
+	}
+	t = t.withDefaults()
+	c := t.connect("")
+	defer c.close()
+	types := make(map[string]*EventTypeStatus)
+	for _, read := range []func(context.Context, *sql.Conn, Target, map[string]*EventTypeStatus) error{
+		s.readWorkers, s.readReceipts, s.readPauses, s.readFailed,
+	} {
+		err := c.do(ctx, "read the status of "+t.Names.String(), func(ctx context.Context, conn *sql.Conn) error {
+			return read(ctx, conn, t, types)
+		})
+		if err != nil {
+			return s, err
+		}
+	}
+	if err := s.readBacklog(ctx, t, types); err != nil {
+		return s, err
+	}
+	s.conclude(types)
+	return s, nil
+}
+
+func ofType(types map[string]*EventTypeStatus, eventType string) *EventTypeStatus {
+	if types[eventType] == nil {
+		types[eventType] = &EventTypeStatus{EventType: eventType}
+	}
+	return types[eventType]
+}
+
+func (s *Status) readWorkers(ctx context.Context, conn *sql.Conn, t Target, types map[string]*EventTypeStatus) error {
+	rows, err := conn.QueryContext(ctx, t.Replacer().Replace(workersSQL))
+	if err != nil {
+		return err
+	}
+	defer rows.Close()
+	s.Workers = s.Workers[:0]
+	for rows.Next() {
+		var w WorkerStatus
+		var leaseMS, upMS, seenMS int64
+		var breakers, rates sql.NullString
+		if err := rows.Scan(&w.Owner, &w.Version, &w.Source, &leaseMS, &w.Lanes, &w.InFlight, &breakers, &rates, &upMS, &seenMS, &s.At); err != nil {
+			return err
+		}
+		w.LeaseSeconds, w.UpSeconds, w.SeenSecondsAgo = seconds(leaseMS), seconds(upMS), seconds(seenMS)
+		w.Live = w.SeenSecondsAgo <= WorkerLiveFor.Seconds()
+		w.Breakers = []worker.Breaker{}
+		// What another version wrote in another form is no reason to fail.
+		if json.Unmarshal([]byte(breakers.String), &w.Breakers) != nil && breakers.Valid {
+			s.Warnings = append(s.Warnings, fmt.Sprintf("the breakers of %s cannot be read: it may be of another version (%s)", w.Owner, w.Version))
+		}
+		_ = json.Unmarshal([]byte(rates.String), &w.rates)
+		for _, perSecond := range w.rates {
+			w.EventsPerSecond += perSecond
+		}
+		s.Workers = append(s.Workers, w)
+	}
+	return rows.Err()
+}
+
+func seconds(ms int64) float64 { return float64(ms) / 1000 }
+
+func (s *Status) readReceipts(ctx context.Context, conn *sql.Conn, t Target, types map[string]*EventTypeStatus) error {
+	rows, err := conn.QueryContext(ctx, t.Replacer().Replace(receiptsSQL))
+	if err != nil {
+		return err
+	}
+	defer rows.Close()
+	s.Receipts, s.OpenReceipts, s.InFlight = s.Receipts[:0], 0, 0
+	for _, e := range types {
+		e.InFlight = 0
+	}
+	for rows.Next() {
+		var r ReceiptStatus
+		var ageMS, leftMS int64
+		if err := rows.Scan(&r.ClaimID, &r.Owner, &r.EventType, &r.Events, &ageMS, &leftMS); err != nil {
+			return err
+		}
+		r.AgeSeconds, r.LeaseLeftSeconds = seconds(ageMS), seconds(leftMS)
+		s.OpenReceipts++
+		s.InFlight += int64(r.Events)
+		ofType(types, r.EventType).InFlight += int64(r.Events)
+		if len(s.Receipts) < statusReceipts {
+			s.Receipts = append(s.Receipts, r)
+		}
+	}
+	return rows.Err()
+}
+
+func (s *Status) readPauses(ctx context.Context, conn *sql.Conn, t Target, _ map[string]*EventTypeStatus) error {
+	rows, err := conn.QueryContext(ctx, t.Replacer().Replace(pausesSQL))
+	if err != nil {
+		return err
+	}
+	defer rows.Close()
+	s.Pauses = s.Pauses[:0]
+	for rows.Next() {
+		var p PauseStatus
+		if err := rows.Scan(&p.Scope, &p.Name, &p.By, &p.Reason, &p.Since); err != nil {
+			return err
+		}
+		s.Pauses = append(s.Pauses, p)
+	}
+	return rows.Err()
+}
+
+func (s *Status) readFailed(ctx context.Context, conn *sql.Conn, t Target, types map[string]*EventTypeStatus) error {
+	r := t.Replacer()
+	if err := conn.QueryRowContext(ctx, r.Replace(failedCountsSQL), sql.Named("cap", FailedCountCap)).Scan(&s.Parked, &s.Waiting); err != nil {
+		return err
+	}
+	if s.Parked+s.Waiting == 0 {
+		return nil
+	}
+	rows, err := conn.QueryContext(ctx, r.Replace(failedByTypeSQL), sql.Named("cap", failedByTypeCap))
+	if err != nil {
+		return err
+	}
+	defer rows.Close()
+	for rows.Next() {
+		var eventType string
+		var parked, waiting int64
+		if err := rows.Scan(&eventType, &parked, &waiting); err != nil {
+			return err
+		}
+		e := ofType(types, eventType)
+		e.Parked, e.Waiting = parked, waiting
+	}
+	return rows.Err()
+}
+
+// readBacklog asks as the workers do.
+func (s *Status) readBacklog(ctx context.Context, t Target, types map[string]*EventTypeStatus) error {
+	store, err := sqlserver.New(sqlserver.Config{DB: t.DB, Names: t.Names, Owner: "outboxctl", LockTimeout: t.LockTimeout, Logger: t.Logger})
+	if err != nil {
+		return err
+	}
+	defer store.Close()
+	pending, err := store.DiscoverPending(ctx, statusTypes)
+	if err != nil {
+		return err
+	}
+	backlog, err := store.Backlog(ctx, pending)
+	if err != nil {
+		return err
+	}
+	s.Pending = backlog.Total
+	for _, b := range backlog.Types {
+		e := ofType(types, b.EventType)
+		e.Pending, e.OldestSeconds = b.Pending, b.OldestAge.Seconds()
+	}
+	return nil
+}
+
+// conclude joins what was read.
+func (s *Status) conclude(types map[string]*EventTypeStatus) {
+	down := make(map[string]*DestinationStatus)
+	leases, sources := make(map[float64]bool), make(map[string]bool)
+	for _, w := range s.Workers {
+		if !w.Live {
+			continue
+		}
+		leases[w.LeaseSeconds], sources[w.Source] = true, true
+		s.EventsPerSecond += w.EventsPerSecond
+		for eventType, perSecond := range w.rates {
+			ofType(types, eventType).EventsPerSecond += perSecond
+		}
+		for _, b := range w.Breakers {
+			d := down[b.Destination]
+			if d == nil {
+				d = &DestinationStatus{Destination: b.Destination, State: b.State, Since: b.Since, Error: b.Error}
+				down[b.Destination] = d
+			}
+			if b.Since.Before(d.Since) {
+				d.Since = b.Since
+			}
+			d.Failures += b.Failures
+			d.EventTypes = append(d.EventTypes, b.EventTypes...)
+			d.Workers = append(d.Workers, w.Owner)
+		}
+	}
+	for _, d := range down {
+		slices.Sort(d.EventTypes)
+		d.EventTypes = slices.Compact(d.EventTypes)
+		s.Destinations = append(s.Destinations, *d)
+	}
+	slices.SortFunc(s.Destinations, func(a, b DestinationStatus) int { return cmp.Compare(a.Destination, b.Destination) })
+	for _, name := range slices.Sorted(maps.Keys(types)) {
+		s.OldestPendingSeconds = max(s.OldestPendingSeconds, types[name].OldestSeconds)
+		s.EventTypes = append(s.EventTypes, *types[name])
+	}
+	s.warn(leases, sources)
+}
+
+// warn says what a person should look at.
+func (s *Status) warn(leases map[float64]bool, sources map[string]bool) {
+	warn := func(format string, args ...any) { s.Warnings = append(s.Warnings, fmt.Sprintf(format, args...)) }
+	live := len(leases) > 0
+	if !live && (s.Pending > 0 || s.InFlight > 0) {
+		warn("no worker has been seen for %s, and %d events wait", WorkerLiveFor, s.Pending+s.InFlight)
+	}
+	if len(leases) > 1 {
+		warn("living workers have different leases: give all of them the same --lease")
+	}
+	if len(sources) > 1 {
+		warn("living workers have different sources: the same event would get two MessageIDs, and duplicate detection would not see it")
+	}
+	overdue := 0
+	for _, r := range s.Receipts {
+		if r.LeaseLeftSeconds < -30 {
+			overdue++
+		}
+	}
+	if overdue > 0 {
+		warn("%d claims are long past their lease and nobody has reaped them", overdue)
+	}
+	if s.Parked > 0 {
+		warn("%d events are parked and wait for a person: outboxctl failed list --parked", s.Parked)
+	}
+}

@@ -1,0 +1,113 @@
+package maintenance
+
+import (
+	"fmt"
+	"io"
+	"strings"
+	"text/tabwriter"
+	"time"
+
+	"azsqloutbox/worker"
+)
+
+// Text prints the status for a person.
+func (s Status) Text(out io.Writer) error {
+	w := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
+	fmt.Fprintf(w, "%s at %s\n", s.Table, s.At.UTC().Format(time.RFC3339))
+	fmt.Fprintf(w, "pending %d, oldest %s; in flight %d in %d claims; failed: %d waiting, %d parked; %.0f events/s\n",
+		s.Pending, age(s.OldestPendingSeconds), s.InFlight, s.OpenReceipts, s.Waiting, s.Parked, s.EventsPerSecond)
+	for _, warning := range s.Warnings {
+		fmt.Fprintf(w, "! %s\n", warning)
+	}
+	s.eventTypes(w)
+	s.receipts(w)
+	s.workers(w)
+	s.destinations(w)
+	for i, p := range s.Pauses {
+		if i == 0 {
+			fmt.Fprint(w, "\npaused\tsince\tby\treason\n")
+		}
+		what := "everything"
+		if p.Scope != worker.ScopeAll {
+			what = fmt.Sprintf("%s %q", p.Scope, p.Name)
+		}
+		fmt.Fprintf(w, "%s\t%s\t%s\t%s\n", what, p.Since.UTC().Format(time.RFC3339), p.By, p.Reason)
+	}
+	return w.Flush()
+}
+
+func (s Status) eventTypes(w io.Writer) {
+	if len(s.EventTypes) > 0 {
+		fmt.Fprint(w, "\nevent type\tpending\toldest\tin flight\twaiting\tparked\tevents/s\n")
+	}
+	for _, e := range s.EventTypes {
+		pending := fmt.Sprint(e.Pending)
+		if e.Pending >= worker.BacklogCountCap {
+			pending += "+"
+		}
+		fmt.Fprintf(w, "%s\t%s\t%s\t%d\t%d\t%d\t%.1f\n", Printable(e.EventType), pending, age(e.OldestSeconds), e.InFlight, e.Waiting, e.Parked, e.EventsPerSecond)
+	}
+}
+
+func (s Status) receipts(w io.Writer) {
+	if len(s.Receipts) > 0 {
+		fmt.Fprint(w, "\nclaim\towner\tevent type\tevents\tage\tlease left\n")
+	}
+	for _, r := range s.Receipts {
+		left := age(r.LeaseLeftSeconds)
+		if r.LeaseLeftSeconds < 0 {
+			left = "over since " + age(-r.LeaseLeftSeconds)
+		}
+		fmt.Fprintf(w, "%s\t%s\t%s\t%d\t%s\t%s\n", r.ClaimID, Printable(r.Owner), Printable(r.EventType), r.Events, age(r.AgeSeconds), left)
+	}
+	if more := s.OpenReceipts - len(s.Receipts); more > 0 {
+		fmt.Fprintf(w, "… and %d younger ones\n", more)
+	}
+}
+
+func (s Status) workers(w io.Writer) {
+	if len(s.Workers) > 0 {
+		fmt.Fprint(w, "\nworker\tversion\tup\tseen\tlease\tlanes\tin flight\tevents/s\n")
+	}
+	for _, v := range s.Workers {
+		seen := age(v.SeenSecondsAgo) + " ago"
+		if !v.Live {
+			seen += ", gone"
+		}
+		fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%s\t%d\t%d\t%.1f\n", Printable(v.Owner), Printable(v.Version), age(v.UpSeconds), seen, age(v.LeaseSeconds), v.Lanes, v.InFlight, v.EventsPerSecond)
+	}
+}
+
+func (s Status) destinations(w io.Writer) {
+	if len(s.Destinations) > 0 {
+		fmt.Fprint(w, "\ndestination\tbreaker\tsince\tfailures\terror\n")
+	}
+	for _, d := range s.Destinations {
+		fmt.Fprintf(w, "%s\t%s\t%s\t%d\t%s\n", Printable(d.Destination), d.State, d.Since.UTC().Format(time.RFC3339), d.Failures, Printable(d.Error))
+	}
+}
+
+// age is a length of time in the two units that matter.
+func age(seconds float64) string {
+	d := time.Duration(seconds * float64(time.Second))
+	switch {
+	case d < 10*time.Second:
+		return d.Round(100 * time.Millisecond).String()
+	case d < time.Hour:
+		return d.Round(time.Second).String()
+	case d < 48*time.Hour:
+		return strings.TrimSuffix(d.Round(time.Minute).String(), "0s")
+	default:
+		return fmt.Sprintf("%dd%dh", int(d.Hours())/24, int(d.Hours())%24)
+	}
+}
+
+// Printable keeps text from the table from moving the cursor of a terminal.
+func Printable(s string) string {
+	return strings.Map(func(r rune) rune {
+		if r < ' ' || r >= 0x7f && r < 0xa0 {
+			return '?'
+		}
+		return r
+	}, s)
+}
