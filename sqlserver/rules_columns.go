@@ -53,6 +53,7 @@ var workerRules = []columnRule{
 	{"lanes", column.isInteger, "a whole number"},
 	{"in_flight", column.isInteger, "a whole number"},
 	{"breakers", column.isText, "VARCHAR(MAX)"},
+	{"rates", column.isText, "VARCHAR(MAX)"},
 	{"started_at", column.isTime, "DATETIME2"},
 	{"seen_at", column.isTime, "DATETIME2"},
 }

@@ -1,0 +1,261 @@
+package main
+
+import (
+	"encoding/json"
+	"fmt"
+	"strings"
+	"testing"
+
+	"azsqloutbox/cmd/outbox-dev/local"
+	"azsqloutbox/maintenance"
+)
+
+// operated is a stack with events of every kind: ids 1 to 3 pending, 4 and 5 in
+// a claim, 6 sent, 11 and 12 parked, 13 waiting.
+func operated(t *testing.T) (stack *local.Stack, run func(want int, args ...string) string) {
+	t.Helper()
+	stack, err := local.Start(t.Context(), local.Config{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { stack.Close() })
+	exec(t, stack, `
+DECLARE @now DATETIME2(3) = SYSUTCDATETIME();
+INSERT INTO dbo.outbox_event (id, aggregate_type, aggregate_id, event_type, payload, headers, status, created_at, processed_at, retry_at, retry_count, last_error) VALUES
+(1, 'Order', '1', 'order.placed', '{}', NULL, 0, DATEADD(MINUTE, -5, @now), NULL, NULL, 0, NULL),
+(2, 'Order', '2', 'order.placed', '{}', NULL, 0, @now, NULL, NULL, 0, NULL),
+(3, 'Order', '3', 'order.paid', '{}', NULL, 0, @now, NULL, NULL, 0, NULL),
+(4, 'Order', '4', 'order.paid', '{}', NULL, 1, @now, @now, NULL, 0, NULL),
+(5, 'Order', '5', 'order.paid', '{}', NULL, 1, @now, @now, NULL, 0, NULL),
+(6, 'Order', '6', 'order.paid', '{}', NULL, 1, @now, @now, NULL, 0, NULL),
+(11, 'Order', '11', 'order.placed', N'{"name":"Ænne"}', '{"a":1}', 2, DATEADD(HOUR, -2, @now), NULL, NULL, 10, 'no such session 100%'),
+(12, 'Order', '12', 'order.void', '{}', NULL, 2, @now, NULL, NULL, 1, 'too large'),
+(13, 'Order', '13', 'order.void', '{}', NULL, 2, @now, NULL, DATEADD(HOUR, 1, @now), 3, 'no answer');
+INSERT INTO dbo.outbox_event_claim (claim_id, owner, event_type, claimed_at, lease_until, event_count, event_ids) VALUES
+('00000000-0000-0000-0000-000000000001', 'w1', 'order.paid', DATEADD(SECOND, -100, @now), DATEADD(SECOND, -40, @now), 2, '[4,5]');
+INSERT INTO dbo.outbox_event_worker (owner, version, source, lease_ms, lanes, in_flight, breakers, rates, started_at, seen_at) VALUES
+('w1', 'v1', 'src', 60000, 2, 2, '[{"destination":"orders","state":"open","since":"2026-01-02T03:04:05Z","failures":3,"error":"entity missing","event_types":["order.paid"]}]', '{"order.placed":12.5}', DATEADD(HOUR, -1, @now), @now),
+('w2', 'v1', 'src', 30000, 2, 0, '[{"destination":"orders","state":"half-open","since":"2026-01-02T03:04:00Z","failures":2,"error":"entity missing","event_types":["order.void"]}]', NULL, @now, @now),
+('w3', 'v0', 'src', 60000, 2, 0, NULL, '{"order.placed":99}', @now, DATEADD(MINUTE, -10, @now));`)
+	return stack, func(want int, args ...string) string {
+		t.Helper()
+		code, stdout, stderr := outboxctl(t, append(args, "--sql-dsn="+stack.SQL.DSN())...)
+		if code != want {
+			t.Fatalf("%v: exit %d, want %d: %s%s", args, code, want, stdout, stderr)
+		}
+		return stdout
+	}
+}
+
+func exec(t *testing.T, stack *local.Stack, text string) {
+	t.Helper()
+	if _, err := stack.SQL.Exec(t.Context(), text); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func decode[T any](t *testing.T, text string) (v T) {
+	t.Helper()
+	if err := json.Unmarshal([]byte(text), &v); err != nil {
+		t.Fatalf("%v in %s", err, text)
+	}
+	return v
+}
+
+func TestStatus(t *testing.T) {
+	_, run := operated(t)
+	s := decode[maintenance.Status](t, run(exitDone, "status", "--json"))
+	if s.Table != "dbo.outbox_event" || s.Pending != 3 || s.InFlight != 2 || s.OpenReceipts != 1 || s.Waiting != 1 || s.Parked != 2 || s.EventsPerSecond != 12.5 {
+		t.Errorf("the totals are %+v", s)
+	}
+	if s.OldestPendingSeconds < 299 || s.OldestPendingSeconds > 400 {
+		t.Errorf("the oldest has waited %g s, want about 300", s.OldestPendingSeconds)
+	}
+	types := make(map[string]string)
+	for _, e := range s.EventTypes {
+		types[e.EventType] = fmt.Sprint(e.Pending, e.InFlight, e.Waiting, e.Parked, e.EventsPerSecond)
+	}
+	want := map[string]string{"order.placed": "2 0 0 1 12.5", "order.paid": "1 2 0 0 0", "order.void": "0 0 1 1 0"}
+	if fmt.Sprint(types) != fmt.Sprint(want) {
+		t.Errorf("event types are %v, want %v", types, want)
+	}
+	if len(s.Receipts) != 1 || s.Receipts[0].Owner != "w1" || s.Receipts[0].Events != 2 || s.Receipts[0].LeaseLeftSeconds > -40 || s.Receipts[0].AgeSeconds < 100 {
+		t.Errorf("the claims are %+v", s.Receipts)
+	}
+	if len(s.Workers) != 3 || !s.Workers[0].Live || s.Workers[2].Live {
+		t.Errorf("the workers are %+v", s.Workers)
+	}
+	if len(s.Destinations) != 1 || s.Destinations[0].Failures != 5 || s.Destinations[0].Since.Second() != 0 ||
+		fmt.Sprint(s.Destinations[0].EventTypes, s.Destinations[0].Workers) != "[order.paid order.void] [w1 w2]" {
+		t.Errorf("the destinations are %+v", s.Destinations)
+	}
+	text := run(exitDone, "status")
+	for _, say := range []string{
+		"pending 3, oldest 5m0s; in flight 2 in 1 claims; failed: 1 waiting, 2 parked; 12 events/s",
+		"! living workers have different leases", "! 1 claims are long past their lease", "! 2 events are parked",
+		"order.placed  2        5m0s", "over since 40", "w3      v0", "gone", "orders       open     2026-01-02T03:04:00Z  5",
+	} {
+		if !strings.Contains(text, say) {
+			t.Errorf("the text does not say %q:\n%s", say, text)
+		}
+	}
+}
+
+// An empty outbox has a status too, with empty lists and no null.
+func TestStatusOfAnEmptyOutbox(t *testing.T) {
+	stack, err := local.Start(t.Context(), local.Config{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer stack.Close()
+	code, stdout, stderr := outboxctl(t, "status", "--json", "--sql-dsn="+stack.SQL.DSN())
+	if code != exitDone || strings.Contains(stdout, "null") {
+		t.Errorf("exit %d: %s%s", code, stdout, stderr)
+	}
+}
+
+func TestPauseAndResume(t *testing.T) {
+	stack, run := operated(t)
+	paused := func() string {
+		t.Helper()
+		var all []string
+		for _, p := range decode[maintenance.Status](t, run(exitDone, "status", "--json")).Pauses {
+			all = append(all, fmt.Sprintf("%s %s by %s: %s", p.Scope, p.Name, p.By, p.Reason))
+		}
+		return strings.Join(all, "; ")
+	}
+	t.Setenv("OUTBOX_ENTITY", "not-meant") // the worker's own setting must not choose here
+	if text := run(exitDone, "pause", "--all"); !strings.Contains(text, "everything is not paused and would be paused; 2 live workers") || paused() != "" {
+		t.Errorf("the plan says %q, and paused is %q", text, paused())
+	}
+	run(exitDone, "pause", "--all", "--by=ops", "--reason=the consumer moves", "--execute")
+	run(exitDone, "pause", "--event-type=größe", "--by=ops", "--execute")
+	run(exitDone, "pause", "--entity=orders", "--by=ops", "--execute")
+	if got, want := paused(), "all  by ops: the consumer moves; entity orders by ops: ; event_type größe by ops: "; got != want {
+		t.Errorf("paused is %q, want %q", got, want)
+	}
+	r := decode[maintenance.PauseResult](t, run(exitDone, "resume", "--all", "--by=ops2", "--execute", "--json"))
+	if !r.Executed || r.Paused || !r.WasPaused || r.ChangedAt == nil || r.Workers != 2 {
+		t.Errorf("the resume says %+v", r)
+	}
+	run(exitDone, "resume", "--event-type=größe", "--execute")
+	if got, want := paused(), "entity orders by ops: "; got != want {
+		t.Errorf("paused is %q, want %q", got, want)
+	}
+	for _, args := range [][]string{
+		{"pause"}, {"pause", "--all", "--entity=x"}, {"pause", "--all", "--reason=" + strings.Repeat("x", 401)}, {"resume", "--event-type="},
+	} {
+		run(exitUsage, args...)
+	}
+	exec(t, stack, "DROP TABLE dbo.outbox_event_control")
+	run(exitFailed, "pause", "--all", "--execute")
+}
+
+func TestFailedListAndShow(t *testing.T) {
+	_, run := operated(t)
+	ids := func(args ...string) string {
+		t.Helper()
+		var ids []int64
+		for _, e := range decode[failedList](t, run(exitDone, append([]string{"failed", "list", "--json"}, args...)...)).Events {
+			ids = append(ids, e.ID)
+		}
+		return fmt.Sprint(ids)
+	}
+	for _, c := range []struct {
+		want string
+		args []string
+	}{
+		{"[11 12 13]", nil},
+		{"[11 12]", []string{"--parked"}},
+		{"[13]", []string{"--waiting"}},
+		{"[11]", []string{"--older-than=1h"}},
+		{"[12 13]", []string{"--event-type=order.void"}},
+		{"[11]", []string{"--error=100%"}},
+		{"[]", []string{"--error=no%session"}},
+		{"[12]", []string{"--id=12,1", "--id=99"}},
+		{"[11]", []string{"--limit=1"}},
+	} {
+		if got := ids(c.args...); got != c.want {
+			t.Errorf("%v lists %s, want %s", c.args, got, c.want)
+		}
+	}
+	if text := run(exitDone, "failed", "list", "--limit=2"); !strings.Contains(text, "11  order.placed  Order/11") || !strings.Contains(text, "there may be more") {
+		t.Errorf("the text is\n%s", text)
+	}
+	d := decode[map[string]any](t, run(exitDone, "failed", "show", "11", "--json"))
+	if d["id"] != "11" || d["payload"] != `{"name":"Ænne"}` || d["headers"] != `{"a":1}` || d["attempts"] != 10.0 || d["retry_at"] != nil {
+		t.Errorf("the event is shown as %v", d)
+	}
+	run(exitFailed, "failed", "show", "1")
+	run(exitUsage, "failed", "list", "--parked", "--waiting")
+	run(exitUsage, "failed", "list", "--limit=0")
+}
+
+func TestFailedRetryAndDiscard(t *testing.T) {
+	stack, run := operated(t)
+	rows := func() string {
+		t.Helper()
+		r, err := stack.SQL.Exec(t.Context(), `SELECT CAST(id AS VARCHAR(10)) + ':' + CAST(status AS VARCHAR(10)) + ':' + CAST(retry_count AS VARCHAR(10)) + ':' + ISNULL(last_error, '') AS v
+FROM dbo.outbox_event WHERE id > 10 ORDER BY id`)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var out []string
+		for _, row := range r[0].Rows {
+			out = append(out, fmt.Sprint(row[0]))
+		}
+		return strings.Join(out, " ")
+	}
+	const untouched = "11:2:10:no such session 100% 12:2:1:too large 13:2:3:no answer"
+	if text := run(exitDone, "failed", "retry", "--all"); !strings.Contains(text, "3 failed events match; retry would take them. Nothing was changed") || rows() != untouched {
+		t.Errorf("the plan says %q and the rows are %s", text, rows())
+	}
+	for _, args := range [][]string{
+		{"failed", "retry"},
+		{"failed", "retry", "--all", "--parked"},
+		{"failed", "discard", "--all"},
+		{"failed", "discard", "--all", "--reason= "},
+		{"failed", "retry", "--all", "--per-second=0"},
+		{"failed", "retry", "--all", "--limit=-1"},
+	} {
+		run(exitUsage, args...)
+	}
+	r := decode[maintenance.SettledFailed](t, run(exitDone, "failed", "discard", "--id=12", "--id=1", "--by=ops", "--reason=the größe was wrong", "--execute", "--json"))
+	if !r.Executed || r.Settled != 1 || r.Matching != 1 || r.Action != "discard" {
+		t.Errorf("the discard says %+v", r)
+	}
+	if got, want := rows(), "11:2:10:no such session 100% 12:1:1:discarded by ops: the gr??e was wrong 13:2:3:no answer"; got != want {
+		t.Errorf("the rows are\n%s, want\n%s", got, want)
+	}
+	if text := run(exitDone, "failed", "retry", "--all", "--execute"); !strings.Contains(text, "2 of 2 failed events are PENDING again") {
+		t.Errorf("the retry says %q", text)
+	}
+	if got, want := rows(), "11:0:0:no such session 100% 12:1:1:discarded by ops: the gr??e was wrong 13:0:0:no answer"; got != want {
+		t.Errorf("the rows are\n%s, want\n%s", got, want)
+	}
+}
+
+// More than a batch, parked and waiting, by a filter that passes some by; the
+// limit ends it.
+func TestFailedRetryGoesOnInBatches(t *testing.T) {
+	stack, run := operated(t)
+	exec(t, stack, `
+INSERT INTO dbo.outbox_event (id, aggregate_type, aggregate_id, event_type, payload, status, retry_at)
+SELECT 1000 + g.value, 'x', 'x', CASE WHEN g.value % 3 = 0 THEN 'other' ELSE 'mine' END, '{}', 2,
+       CASE WHEN g.value % 2 = 0 THEN DATEADD(MINUTE, g.value % 5, '2099-01-01') END
+FROM GENERATE_SERIES(1, 1500) AS g;`)
+	retry := func(args ...string) maintenance.SettledFailed {
+		t.Helper()
+		return decode[maintenance.SettledFailed](t, run(exitDone, append([]string{"failed", "retry", "--event-type=mine", "--per-second=1000000", "--execute", "--json"}, args...)...))
+	}
+	if r := retry("--limit=450"); r.Settled != 450 || r.Stopped != "limit" || r.Matching != 1000 {
+		t.Errorf("with a limit: %+v", r)
+	}
+	if r := retry(); r.Settled != 550 || r.Stopped != "" {
+		t.Errorf("the rest: %+v", r)
+	}
+	s := decode[maintenance.Status](t, run(exitDone, "status", "--json"))
+	if s.Parked+s.Waiting != 500+3 || s.Pending != 1000+3 {
+		t.Errorf("%d are failed and %d pending afterwards", s.Parked+s.Waiting, s.Pending)
+	}
+}

@@ -1,0 +1,32 @@
+package maintenance
+
+import (
+	"maps"
+	"strings"
+)
+
+func init() {
+	maps.Copy(kinds, map[string]string{
+		"controlStateSQL": "Select",
+		"setControlSQL":   "Declare BeginTransaction Update If(Insert) CommitTransaction Select",
+		"listFailedSQL":   "Select",
+		"showFailedSQL":   "Select",
+		"countFailedSQL":  "Select",
+		"takeFailedSQL":   "DeclareTableVariable Declare Insert Set If(Update Update) Select",
+		"workersSQL":      "Declare Select",
+		"receiptsSQL":     "Declare Select",
+		"pausesSQL":       "Select",
+		"failedCountsSQL": "Select",
+		"failedByTypeSQL": "Select",
+	})
+	filtered := func(text string) []string {
+		text = strings.ReplaceAll(text, "{failed_filter}", failedFilter)
+		return []string{
+			strings.ReplaceAll(text, "{failed_above}", aboveParked),
+			strings.ReplaceAll(text, "{failed_above}", aboveWaiting),
+		}
+	}
+	for _, name := range []string{"listFailedSQL", "countFailedSQL", "takeFailedSQL"} {
+		renderings[name] = filtered
+	}
+}
