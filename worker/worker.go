@@ -133,6 +133,7 @@ func (w *Worker) Run(ctx context.Context) error {
 	}
 	lanes.Wait()
 	stopClaiming()
+	w.stopping.Store(true) // what was to do it may not have had its turn yet
 	if n := w.inFlight.Load(); n > 0 {
 		w.log.Info("stopping: finishing what is in hand", zap.Int64("events", n), zap.Duration("grace", w.cfg.Grace))
 	}
