@@ -140,6 +140,9 @@ type PurgeResult struct {
 	// Retries counts statements that were tried again, after a deadlock, a lock
 	// timeout or a lost connection.
 	Retries int64 `json:"retries"`
+	// LogShortages counts the looks, one every 5 s, that found the database short
+	// of log rate; each made the pauses longer.
+	LogShortages int64 `json:"log_shortages"`
 	// Notes are inputs of the pacing that could not be had, and what would help.
 	Notes   []string `json:"notes"`
 	Stopped Stop     `json:"stopped"`

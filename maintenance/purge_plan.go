@@ -107,6 +107,10 @@ func (p Purge) estimate(ctx context.Context, c *connection, s purgeTexts, plan *
 		return err
 	}
 	plan.PurgeEstimate, err = s.estimate(ctx, first.first, last.Int64, plan.Cutoff, looking)
+	if e := &plan.PurgeEstimate; !e.Exact && e.EstimatedRows > plan.TableRows {
+		e.EstimatedBytes = int64(float64(e.EstimatedBytes) * float64(plan.TableRows) / float64(e.EstimatedRows))
+		e.EstimatedRows = plan.TableRows
+	}
 	return err
 }
 

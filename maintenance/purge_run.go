@@ -175,6 +175,9 @@ func (r *purgeRun) lookAtLog(ctx context.Context) (news bool, err error) {
 		r.Logger.Info(note)
 	}
 	r.result.Notes = append(r.result.Notes, notes...)
+	if err == nil && r.gauge.short {
+		r.result.LogShortages++
+	}
 	return err == nil, err
 }
 

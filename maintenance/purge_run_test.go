@@ -10,7 +10,6 @@ import (
 	"testing"
 	"time"
 
-	"go.uber.org/goleak"
 	"go.uber.org/zap/zaptest"
 
 	"azsqloutbox/maintenance"
@@ -28,8 +27,12 @@ type purgeOutbox struct {
 
 func newPurgeOutbox(t *testing.T, o scripts.Options) *purgeOutbox {
 	t.Helper()
-	t.Cleanup(func() { goleak.VerifyNone(t) })
-	engine, err := emulator.Start(emulator.Config{})
+	return newPurgeOutboxOn(t, emulator.Config{}, o)
+}
+
+func newPurgeOutboxOn(t *testing.T, c emulator.Config, o scripts.Options) *purgeOutbox {
+	t.Helper()
+	engine, err := emulator.Start(c)
 	if err != nil {
 		t.Fatal(err)
 	}

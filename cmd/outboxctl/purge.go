@@ -126,6 +126,9 @@ func purgeResultText(out io.Writer, r maintenance.PurgeResult) error {
 	if r.UnstampedRows > 0 {
 		fmt.Fprintf(w, "  left there\t%s PROCESSED without a processed_at: no worker writes that, look at them\n", count(r.UnstampedRows))
 	}
+	if r.LogShortages > 0 {
+		fmt.Fprintf(w, "  slowed\tthe database was short of log rate at %s looks\n", count(r.LogShortages))
+	}
 	for _, note := range r.Notes {
 		fmt.Fprintf(w, "  note\t%s\n", note)
 	}
