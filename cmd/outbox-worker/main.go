@@ -14,6 +14,7 @@ import (
 )
 
 func main() {
+	keepHeapFloor()
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	// A log whose reader has gone must not end the process.
 	signal.Ignore(syscall.SIGPIPE)
