@@ -29,6 +29,8 @@ type cli struct {
 	MigrateVarchar migrateCmd `cmd:"" help:"Check that an NVARCHAR column would lose nothing as VARCHAR, and migrate it."`
 	Purge          purgeCmd   `cmd:"" help:"Delete PROCESSED events that are older than the retention, in small paced batches."`
 
+	Diagnose diagnoseCmd `cmd:"" help:"What the database says: costs, plans, size, indexes, waits."`
+
 	Database service.DatabaseSettings `embed:"" group:"Database"`
 	JSON     bool                     `name:"json" help:"Print the result as one JSON object; docs/json.md lists the keys."`
 	Version  kong.VersionFlag         `env:"-" help:"Print the version and exit."`

@@ -26,27 +26,32 @@ type IndexLog struct {
 	StatusKey bool
 }
 
-// PerEvent is what the index adds to the log of one event that is inserted,
-// flipped and purged.
-func (i IndexLog) PerEvent() float64 {
-	image := i.EntryBytes + recordBytes
+// Images is how often the log carries the whole entry in the life of an event
+// that is inserted, flipped and purged.
+func (i IndexLog) Images() int {
 	switch {
 	case i.FailedOnly:
 		return 0
-	case i.PendingOnly:
-		return 2 * image // the insert and the flip
 	case i.StatusKey:
-		return 4 * image // insert, flip (out and in), purge
+		return 4 // insert, flip (out and in), purge
+	case i.PendingOnly:
+		return 2 // the insert and the flip
 	default:
-		return 2 * image // insert and purge
+		return 2 // insert and purge
 	}
 }
+
+// PerEvent is what the index adds to the log of one event.
+func (i IndexLog) PerEvent() float64 { return float64(i.Images()) * (i.EntryBytes + recordBytes) }
+
+// RowImages is how often the log carries the whole row: insert and purge.
+const RowImages = 2
 
 // LogPerEvent is what an event writes to the log in its life: the row when it is
 // inserted and again when it is purged, the few bytes of the flip, and what each
 // index adds. With a covering claim index that is about four times the payload.
 func LogPerEvent(rowBytes float64, indexes ...IndexLog) float64 {
-	total := 2*(rowBytes+recordBytes) + recordBytes
+	total := RowImages*(rowBytes+recordBytes) + recordBytes
 	for _, i := range indexes {
 		total += i.PerEvent()
 	}

@@ -1,0 +1,243 @@
+package diagnose
+
+import (
+	"fmt"
+	"strings"
+
+	"azsqloutbox/maintenance/sizing"
+)
+
+// Thresholds of section 5.
+const (
+	// fillFactorWaste is when rebuilding pays: of a table that only grows at its
+	// end nothing but FILLFACTOR leaves pages this empty.
+	fullEnough = 95.0
+	// latchMillis is when an index's waits for page latches are worth a word, and
+	// latchAverage when they are a convoy.
+	latchMillis  = 60_000
+	latchAverage = 1.0
+	// headReads is what the first row may cost: the depth of the tree and a page.
+	headReads = 50
+	// ghostShare is the share of records that are ghosts.
+	ghostShare = 0.05
+)
+
+func judgeIndexes(f indexFacts, sec Section) Section {
+	f.judgeClaimIndex(&sec)
+	for _, d := range f.catalog.indexes {
+		f.judgeUse(d, &sec)
+		f.judgeStatusKey(d, &sec)
+		f.judgeFill(d, &sec)
+		f.judgeSequential(d, &sec)
+	}
+	f.judgeGhosts(&sec)
+	if f.forced {
+		sec.find(Warn, "Forced parameterization is on in this database: it turns literals into parameters in statements without a variable or RECOMPILE, and a parameter never matches a filtered index. The worker's statements are safe; scripts, dashboards and KEDA queries are not.",
+			"ALTER DATABASE CURRENT SET PARAMETERIZATION SIMPLE;")
+	}
+	if len(sec.Evidence.Findings) == 0 {
+		sec.find(OK, fmt.Sprintf("%s, each of them of use; status is in no key, the pages are full.", plural(int64(len(f.catalog.indexes)), "index")+"es"), "")
+	}
+	sec.table(f.table())
+	since := "the engine last started"
+	if !f.started.IsZero() {
+		since += " (" + format(f.started, Moment) + ")"
+	}
+	sec.note("Reads and writes count operations, not rows, since " + since + " or the database failed over: an index that serves a monthly job looks unread for a month.")
+	for _, r := range []string{f.storage.usageReason, f.latchReason, f.storage.sizeReason, f.storage.pageReason, f.storage.head.reason} {
+		sec.note(r)
+	}
+	return sec
+}
+
+// judgeClaimIndex: is there a filtered index that a claim can seek?
+func (f indexFacts) judgeClaimIndex(sec *Section) {
+	d, ok := f.catalog.find(f.claimIndex)
+	first := ""
+	if len(d.keys) > 0 {
+		first = strings.ToLower(d.keys[0])
+	}
+	switch {
+	case !ok:
+		sec.find(Bad, fmt.Sprintf("There is no index %s: a worker stops with error 308, and any other claim scans %s rows.", f.claimIndex, grouped(float64(f.rows()))), "outboxctl schema apply")
+		return
+	case d.disabled:
+		sec.find(Bad, fmt.Sprintf("The index %s is disabled: nothing uses it, and a worker stops with error 315.", d.name), "outboxctl rebuild --index "+d.name+" --execute")
+		return
+	case !d.filtered:
+		sec.find(Bad, fmt.Sprintf("The index %s has no filter: it holds all %s rows instead of the pending ones, and every event stays in it until the purge.", d.name, grouped(float64(f.rows()))), "drop it and create it as outboxctl schema print shows it, WHERE status = 0")
+	case d.filter != "" && d.onStatus() != "0":
+		sec.find(Bad, fmt.Sprintf("The index %s is filtered by %s, not by status = 0: the claim cannot use it (error 8622).", d.name, d.filter), "drop it and create it as outboxctl schema print shows it")
+	case first != "event_type":
+		sec.find(Bad, fmt.Sprintf("The index %s begins with %s, not with event_type: a claim reads the backlog of all types.", d.name, first), "drop it and create it as outboxctl schema print shows it")
+	}
+	if !d.has("payload") || d.onStatus() != "0" {
+		return
+	}
+	log := f.indexLog(d)
+	_, rate := f.rates()
+	average, _ := f.rates()
+	rate = max(rate, average)
+	text := fmt.Sprintf("%s includes the payload: the claim needs no lookup, and each event is logged twice more (%s an event", d.name, size(log.PerEvent()))
+	if rate > 0 {
+		text += fmt.Sprintf(", %s/s at %s events/s", size(log.PerEvent()*rate), short(rate))
+	}
+	sec.find(OK, text+"). The slim form trades that for one lookup an event.", "")
+}
+
+// judgeUse finds indexes that cost and serve nobody.
+func (f indexFacts) judgeUse(d indexDef, sec *Section) {
+	if d.id <= 1 || d.disabled || f.storage.usageReason != "" {
+		return
+	}
+	use := f.storage.usage[d.id]
+	if use.reads() > 0 {
+		return
+	}
+	if strings.EqualFold(d.name, f.claimIndex) {
+		if d.filtered && d.rows > 0 {
+			sec.find(Warn, fmt.Sprintf("Nobody has read %s: no worker has claimed since the counters began, or its claims pass it over.", d.name), "look at the section on the claim's plan")
+		}
+		return
+	}
+	if d.constraint || d.onStatus() == "2" {
+		return
+	}
+	z, log := f.storage.sizes[d.id], f.indexLog(d)
+	text := fmt.Sprintf("Nobody reads %s %s, and every event writes it: %s writes so far", d.name, d.describe(), grouped(float64(use.updates)))
+	if z.known {
+		text += fmt.Sprintf(", %s of memory and disk", size(z.usedBytes))
+	}
+	text += fmt.Sprintf(", about %s of log an event.", size(log.PerEvent()))
+	sec.find(Warn, text, fmt.Sprintf("DROP INDEX %s ON %s; once you know that no rare job needs it", quote(d.name), "the event table"))
+}
+
+// judgeStatusKey: the flip moves an entry whose key holds status.
+func (f indexFacts) judgeStatusKey(d indexDef, sec *Section) {
+	if d.id <= 1 || d.disabled || !d.keyed("status") {
+		return
+	}
+	log := f.indexLog(d)
+	text := fmt.Sprintf("status is a key column of %s: each flip deletes the entry in one place and inserts it in another", d.name)
+	if d.has("payload") {
+		text += fmt.Sprintf(", the payload with it. That is %s of index for every published event", size(log.EntryBytes))
+	}
+	text += fmt.Sprintf(", and %s of log over its life.", size(log.PerEvent()))
+	sec.find(Bad, text, fmt.Sprintf("drop %s: %s has status in its filter, so that a flip only takes the entry out", d.name, f.claimIndex))
+}
+
+// judgeFill: pages that were built with room for growth that never comes.
+func (f indexFacts) judgeFill(d indexDef, sec *Section) {
+	if d.disabled || d.onStatus() != "" {
+		return // a filtered index is emptied within seconds
+	}
+	z := f.storage.sizes[d.id]
+	empty := sizing.Emptiness(float64(z.leafPages)*sizing.PageBytes, z.density, 98)
+	low := d.fillFactor > 0 && float64(d.fillFactor) < fullEnough
+	switch {
+	case z.sampled && z.density < fullEnough && empty > 100*sizing.MB || low && empty > sizing.MB:
+		text := fmt.Sprintf("%s is %s %% full: %s of nothing in memory, in every scan and in every backup.", f.nameOf(d), short(z.density), size(empty))
+		if low {
+			text += fmt.Sprintf(" It was built with FILLFACTOR %d, room for rows to grow. They do not: the version tag of 14 bytes is there from the insert on, and the flip writes columns of fixed length.", d.fillFactor)
+		}
+		sec.find(Warn, text, "outboxctl rebuild --fillfactor 98 --execute")
+	case low && !z.sampled:
+		sec.find(Warn, fmt.Sprintf("%s has FILLFACTOR %d: a rebuild would leave %d %% of every page empty, for rows that never grow.", f.nameOf(d), d.fillFactor, 100-d.fillFactor), "outboxctl rebuild --fillfactor 98 --execute")
+	case low:
+		sec.find(Warn, fmt.Sprintf("%s has FILLFACTOR %d. It does no harm to a table that only grows at its end until the next rebuild applies it.", f.nameOf(d), d.fillFactor), "outboxctl rebuild --fillfactor 98 --execute")
+	}
+}
+
+func (f indexFacts) nameOf(d indexDef) string {
+	if d.name == "" {
+		return "the heap"
+	}
+	return d.name
+}
+
+// judgeSequential: every insert goes to the last page.
+func (f indexFacts) judgeSequential(d indexDef, sec *Section) {
+	if d.id != 1 || d.sequentialKey {
+		return
+	}
+	l := f.latches[d.id]
+	average := ratio(float64(l.ms), float64(l.waits))
+	remedy := fmt.Sprintf("ALTER INDEX %s ON the event table SET (OPTIMIZE_FOR_SEQUENTIAL_KEY = ON); it changes metadata only, or outboxctl rebuild", quote(d.name))
+	switch {
+	case l.ms > latchMillis && average > latchAverage:
+		sec.find(Bad, fmt.Sprintf("Inserts queue for the last page: %s waits for page latches on %s, %s in all, %s each, and OPTIMIZE_FOR_SEQUENTIAL_KEY is off. The page is in memory; neither disk nor CPU is short.",
+			grouped(float64(l.waits)), d.name, duration(float64(l.ms)), duration(average)), remedy)
+	case l.ms > latchMillis || f.latchReason != "" && f.pageLatchEX.ms > latchMillis:
+		ms := max(l.ms, f.pageLatchEX.ms)
+		sec.find(Warn, fmt.Sprintf("OPTIMIZE_FOR_SEQUENTIAL_KEY is off on %s and there were PAGELATCH_EX waits, %s in all: every insert goes to the last page.", d.name, duration(float64(ms))), remedy)
+	default:
+		sec.find(OK, fmt.Sprintf("OPTIMIZE_FOR_SEQUENTIAL_KEY is off on %s. No latch waits worth a word yet; it costs nothing to turn on.", d.name), remedy)
+	}
+}
+
+// judgeGhosts: what the purge deleted is still crossed by who reads from the
+// head.
+func (f indexFacts) judgeGhosts(sec *Section) {
+	base := f.storage.sizes[f.catalog.base().id]
+	head := f.storage.head
+	share := ratio(float64(base.ghosts), float64(base.ghosts+base.records))
+	ghosts := ""
+	if base.sampled && base.ghosts > 0 {
+		ghosts = fmt.Sprintf(" The pages hold %s ghosts (%s %% of the records).", grouped(float64(base.ghosts)), short(100*share))
+	}
+	const remedy = "let ghost cleanup catch up: purge in smaller batches with pauses, look for old open transactions that hold versions; outboxctl rebuild clears them"
+	switch {
+	case head.known && head.reads > headReads:
+		sec.find(Warn, fmt.Sprintf("Reading the very first row took %s pages: ghosts of purged rows stand at the head of the table, and whatever reads from there crosses them.%s", grouped(float64(head.reads)), ghosts), remedy)
+	case share > ghostShare:
+		sec.find(Warn, "Ghost cleanup lags behind the purge."+ghosts, remedy)
+	}
+}
+
+func (f indexFacts) table() Table {
+	t := Table{
+		Title: "Indexes of the table",
+		Columns: []Column{
+			{"index", Text},
+			{"key", Text},
+			{"filter", Text},
+			{"rows", Count},
+			{"size", Bytes},
+			{"full", Percent},
+			{"fill factor", Count},
+			{"reads", Count},
+			{"writes", Count},
+			{"log per event", Bytes},
+			{"last read", Moment},
+		},
+	}
+	for _, d := range f.catalog.indexes {
+		z, use := f.storage.sizes[d.id], f.storage.usage[d.id]
+		var bytes, density, reads, writes, last, log any
+		if z.known {
+			bytes = z.usedBytes
+		}
+		if z.sampled {
+			density = z.density
+		}
+		if f.storage.usageReason == "" {
+			reads, writes = use.reads(), use.updates
+		}
+		if !use.last.IsZero() {
+			last = use.last
+		}
+		if d.id > 1 && !d.disabled {
+			log = f.indexLog(d).PerEvent()
+		}
+		fill := d.fillFactor
+		if fill == 0 {
+			fill = 100
+		}
+		rows := d.rows
+		if z.rows > 0 {
+			rows = z.rows
+		}
+		t.Rows = append(t.Rows, []any{f.nameOf(d), strings.Join(d.keys, ", "), d.filter, rows, bytes, density, int64(fill), reads, writes, log, last})
+	}
+	return t
+}

@@ -1,0 +1,141 @@
+package diagnose
+
+import (
+	"fmt"
+	"math"
+	"strconv"
+	"strings"
+	"time"
+
+	"azsqloutbox/maintenance/sizing"
+)
+
+// format writes a value for people: what is not known is a dash.
+func format(value any, unit Unit) string {
+	switch v := value.(type) {
+	case nil:
+		return "–"
+	case string:
+		return v
+	case bool:
+		if v {
+			return "yes"
+		}
+		return "no"
+	case time.Time:
+		return v.UTC().Format("2006-01-02 15:04:05")
+	case int:
+		return number(float64(v), unit)
+	case int64:
+		return number(float64(v), unit)
+	case float64:
+		return number(v, unit)
+	default:
+		return fmt.Sprint(v)
+	}
+}
+
+func number(v float64, unit Unit) string {
+	switch unit {
+	case Bytes:
+		return size(v)
+	case BytesPerSec:
+		return size(v) + "/s"
+	case PerSecond:
+		return short(v) + "/s"
+	case Percent:
+		return short(v) + " %"
+	case Milliseconds:
+		return duration(v)
+	case Ratio:
+		return short(v) + " ×"
+	default:
+		return short(v)
+	}
+}
+
+// size is in the units of Azure's limits, 1 GB = 2^30 bytes.
+func size(bytes float64) string {
+	for _, u := range []struct {
+		name  string
+		bytes float64
+	}{{"TB", 1 << 40}, {"GB", sizing.GB}, {"MB", sizing.MB}, {"KB", sizing.KB}} {
+		if math.Abs(bytes) >= u.bytes {
+			return short(bytes/u.bytes) + " " + u.name
+		}
+	}
+	return short(bytes) + " B"
+}
+
+// duration is a number of milliseconds as people say it.
+func duration(ms float64) string {
+	switch {
+	case ms == 0:
+		return "0"
+	case ms < 1:
+		return short(ms*1000) + " µs"
+	case ms < 1000:
+		return short(ms) + " ms"
+	case ms < 120_000:
+		return short(ms/1000) + " s"
+	default:
+		return strings.TrimSuffix(time.Duration(ms*float64(time.Millisecond)).Round(time.Minute).String(), "0s")
+	}
+}
+
+// short is three digits where there is a fraction, else all of them in groups.
+func short(v float64) string {
+	a := math.Abs(v)
+	switch {
+	case v == math.Trunc(v) || a >= 100:
+		return grouped(math.Round(v))
+	case a >= 10:
+		return trim(v, 1)
+	case a >= 1:
+		return trim(v, 2)
+	default:
+		return trim(v, 3)
+	}
+}
+
+func trim(v float64, digits int) string {
+	text := strconv.FormatFloat(v, 'f', digits, 64)
+	return strings.TrimSuffix(strings.TrimRight(text, "0"), ".")
+}
+
+func grouped(v float64) string {
+	text := strconv.FormatFloat(v, 'f', 0, 64)
+	sign := ""
+	if strings.HasPrefix(text, "-") {
+		sign, text = "-", text[1:]
+	}
+	for i := len(text) - 3; i > 0; i -= 3 {
+		text = text[:i] + "," + text[i:]
+	}
+	return sign + text
+}
+
+// plural is "1 plan", "2 plans".
+func plural(n int64, one string) string {
+	if n == 1 {
+		return "1 " + one
+	}
+	return grouped(float64(n)) + " " + one + "s"
+}
+
+// oneLine makes text fit a cell: blanks are folded, what is too long is cut.
+func oneLine(text string, limit int) string {
+	text = strings.Join(strings.Fields(text), " ")
+	if runes := []rune(text); len(runes) > limit {
+		return string(runes[:limit-1]) + "…"
+	}
+	return text
+}
+
+// ratio is a / b, and 0 where b is none.
+func ratio(a, b float64) float64 {
+	if b == 0 {
+		return 0
+	}
+	return a / b
+}

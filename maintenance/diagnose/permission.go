@@ -1,0 +1,98 @@
+package diagnose
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+
+	mssql "github.com/microsoft/go-mssqldb"
+)
+
+// scope is which kind of right a view needs.
+type scope uint8
+
+const (
+	// ofDatabase: VIEW DATABASE STATE everywhere, or VIEW DATABASE PERFORMANCE
+	// STATE, which is enough since SQL Server 2022 and on Azure SQL Database
+	// (system-dynamic-management-views.md and the pages of the views).
+	ofDatabase scope = iota
+	// ofServer: VIEW SERVER STATE (2022: VIEW SERVER PERFORMANCE STATE) on a
+	// server, the database's on Azure SQL Database, and there on Basic, S0, S1 and
+	// in elastic pools a server role.
+	ofServer
+)
+
+// Numbers of a right that is missing (sql-docs,
+// database-engine-events-and-errors.md): 229 on an object, 262 in the database,
+// 297 in general, 300 on the server, 371 and 372 of granular rights.
+var deniedNumbers = map[int32]bool{229: true, 230: true, 262: true, 297: true, 300: true, 371: true, 372: true}
+
+// denied says whether err is a missing right, and which one the server named.
+func denied(err error) (permission string, ok bool) {
+	var server mssql.Error
+	if !errors.As(err, &server) {
+		return "", false
+	}
+	for _, e := range append([]mssql.Error{server}, server.All...) {
+		if !deniedNumbers[e.Number] {
+			continue
+		}
+		ok = true
+		for _, name := range []string{
+			"VIEW DATABASE PERFORMANCE STATE", "VIEW SERVER PERFORMANCE STATE",
+			"VIEW DATABASE STATE", "VIEW SERVER STATE", "VIEW DEFINITION",
+		} {
+			if strings.Contains(strings.ToUpper(e.Message), name) {
+				permission = name
+			}
+		}
+	}
+	return permission, ok
+}
+
+// grant is the statement that gives the right, to whom, and where it is to be
+// run.
+func (e environment) grant(s scope, permission string) string {
+	switch {
+	case permission == "VIEW DEFINITION":
+		return fmt.Sprintf("GRANT VIEW DEFINITION TO %s;", quote(e.user))
+	case s == ofServer && e.database() && e.pooled():
+		return fmt.Sprintf("ALTER SERVER ROLE ##MS_ServerStateReader## ADD MEMBER %s; -- in master: with %s a right in the database is not enough",
+			quote(e.login), e.ServiceObjective)
+	case s == ofServer && !e.database():
+		if permission == "" {
+			permission = "VIEW SERVER STATE"
+			if e.major >= 16 && !e.managed() {
+				permission = "VIEW SERVER PERFORMANCE STATE"
+			}
+		}
+		return fmt.Sprintf("GRANT %s TO %s; -- in master", permission, quote(e.login))
+	default:
+		if permission == "" || strings.HasPrefix(permission, "VIEW SERVER") {
+			permission = "VIEW DATABASE STATE"
+			if e.database() || e.major >= 16 && !e.managed() {
+				permission = "VIEW DATABASE PERFORMANCE STATE"
+			}
+		}
+		return fmt.Sprintf("GRANT %s TO %s;", permission, quote(e.user))
+	}
+}
+
+func quote(name string) string { return mssql.TSQLQuoter{}.ID(name) }
+
+// reason is what err means for the reader of a report, and the GRANT where a
+// right is missing.
+func (e environment) reason(s scope, err error) (reason, remedy string) {
+	if permission, ok := denied(err); ok {
+		reason = "A right is missing."
+		if permission != "" {
+			reason = permission + " is missing."
+		}
+		return reason, e.grant(s, permission)
+	}
+	var server mssql.Error
+	if errors.As(err, &server) && (server.Number == 208 || server.Number == 207) {
+		return "Not to be had on this engine: " + server.Message, ""
+	}
+	return err.Error(), ""
+}
