@@ -57,7 +57,7 @@ func (o *outbox) applicationsTraps() {
 	}
 	defer conn.Close()
 	for _, set := range []string{"SET ARITHABORT OFF;", "SET ARITHABORT ON;"} {
-		for _, text := range []string{set, "SELECT TOP (10) id FROM dbo.outbox_event WHERE event_type = 'order.created' AND status = 0 ORDER BY id /* <script>alert(1)</script> */"} {
+		for _, text := range []string{set, "SELECT /* <script>alert(1)</script> */ TOP (10) id FROM dbo.outbox_event WHERE event_type = 'order.created' AND status = 0 ORDER BY id"} {
 			if _, err := conn.ExecContext(o.t.Context(), text); err != nil {
 				o.t.Fatal(err)
 			}
@@ -120,11 +120,6 @@ func (o *outbox) fakeArticle() {
 			{5, object, claim, 1_240_000, 0, 0, 6_100_000, time.Date(2026, 11, 30, 15, 0, 0, 0, time.UTC)},
 			{5, object, wide, 0, 0, 0, 6_100_000, nil},
 		},
-	})
-	o.fake(emulator.FakeView{
-		Name:    "sys.dm_db_index_operational_stats",
-		Columns: []string{"database_id INT", "object_id INT", "index_id INT", "partition_number INT", "page_latch_wait_count BIGINT", "page_latch_wait_in_ms BIGINT"},
-		Rows:    [][]any{{5, object, pk, 1, 410_000, 2_950_000}, {5, object, wide, 1, 9_000, 12_000}},
 	})
 	o.fake(emulator.FakeView{Name: "sys.dm_os_job_object", Columns: []string{"process_memory_limit_mb BIGINT", "non_sos_mem_gap_mb BIGINT"}, Rows: [][]any{{44_500, 2_004}}})
 	o.fake(emulator.FakeView{
@@ -229,7 +224,7 @@ func TestTheArticle(t *testing.T) {
 	for id, want := range map[string][]string{
 		"statements": {"An UPDATE … OUTPUT claims in one statement"},
 		"plan_cache": {"is compiled 2 times over. They differ in ARITHABORT."},
-		"claim_plan": {"passes over the filtered index IX_outbox_claim", "status is a parameter in it"},
+		"claim_plan": {"passes over the filtered index IX_outbox_retry, IX_outbox_claim", "status is a parameter in it"},
 		"physics": {
 			"The table does not fit in memory: 45,000,000 rows and their indexes take 118 GB, and the whole engine has 41.5 GB (6.28 GB of it kept for In-Memory OLTP)",
 			"times its payload: insert, flip and purge",
@@ -239,7 +234,7 @@ func TestTheArticle(t *testing.T) {
 			"Nobody reads IX_Outbox_Status_Event_Type_Covering",
 			"PK_outbox_event is 84.7 % full: 7.85 GB of nothing in memory",
 			"It was built with FILLFACTOR 85",
-			"Inserts queue for the last page: 410,000 waits for page latches on PK_outbox_event, 49m in all, 7.2 ms each, and OPTIMIZE_FOR_SEQUENTIAL_KEY is off.",
+			"OPTIMIZE_FOR_SEQUENTIAL_KEY is off on PK_outbox_event and there were PAGELATCH_EX waits, 55m in all",
 		},
 		"waits": {
 			"LOG_RATE_GOVERNOR is 20.4 % of all waiting: 2h12m over 640,000 waits, 12.3 ms each.",
@@ -247,7 +242,7 @@ func TestTheArticle(t *testing.T) {
 			"Log writes stood at",
 		},
 		"query_store": {
-			"“select top 100 id, payload from dbo.outbox_event with (updlo…” got dearer: 142 ms of CPU and 61,400 pages each time, it was 2.9 ms and 35 pages. It changed from plan 21 to plan 22.",
+			"“select top 100 id, payload from dbo.outbox_event with (updl…” got dearer: 142 ms of CPU and 61,400 pages each time, before it was 2.9 ms and 35 pages. It changed from plan 21 to plan 22.",
 			"Plan 23 is forced on “UPDATE dbo.outbox_event SET status = 1 WHERE id = @id”, and forcing it failed 4 times (NO_INDEX).",
 		},
 	} {

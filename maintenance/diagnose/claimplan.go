@@ -15,6 +15,8 @@ type claimFacts struct {
 	index  string // the claim index by its configured name
 	slim   bool   // it leaves the payload out
 	exists bool
+	// wide are the other indexes beside the primary key that have no filter.
+	wide   map[string]bool
 	compat int
 	// more is how many plans were not read.
 	more int
@@ -39,7 +41,10 @@ func claimPlanSection(ctx context.Context, s *source, sec Section) (Section, err
 	if err != nil {
 		return sec, err
 	}
-	f := claimFacts{index: s.claimIndex(), compat: s.env.compat}
+	f := claimFacts{index: s.claimIndex(), compat: s.env.compat, wide: make(map[string]bool)}
+	for _, d := range catalog.indexes {
+		f.wide[d.name] = d.id > 1 && !d.filtered
+	}
 	if ix, ok := catalog.find(f.index); ok {
 		f.exists, f.slim = true, !ix.has("payload")
 	}
@@ -210,6 +215,11 @@ func judgeClaim(f claimFacts, c claim, sec *Section) {
 			"ask for fewer columns, or INCLUDE them in the index; for the claim compare both forms with outboxctl bench claim")
 	}
 	if len(sec.Evidence.Findings) > trouble || c.name == "FlipClaim" {
+		return
+	}
+	if i := slices.IndexFunc(p.accesses, func(a planAccess) bool { return f.exists && f.wide[a.index] }); i >= 0 {
+		sec.find(Warn, fmt.Sprintf("%s seeks %s, not %s: an index without a filter holds every event that was ever published until it is purged.", label, p.accesses[i].index, f.index),
+			fmt.Sprintf("name %s in an INDEX hint, or drop %s", f.index, p.accesses[i].index))
 		return
 	}
 	if path := c.path(); path != "" {

@@ -58,7 +58,7 @@ OPTION (RECOMPILE);`
 
 func indexesSection(ctx context.Context, s *source, sec Section) (Section, error) {
 	f := indexFacts{latches: make(map[int]latches), forced: s.env.forced, retryIndex: s.retryIndex()}
-	f.engine, f.now, f.claimIndex = s.env.Engine, s.env.now, s.claimIndex()
+	f.engine, f.now, f.claimIndex, f.events = s.env.Engine, s.env.now, s.claimIndex(), s.names.Events()
 	var err error
 	if f.catalog, err = s.indexes.read(ctx); err != nil {
 		return sec, err

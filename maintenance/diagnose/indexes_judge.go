@@ -75,9 +75,7 @@ func (f indexFacts) judgeClaimIndex(sec *Section) {
 		return
 	}
 	log := f.indexLog(d)
-	_, rate := f.rates()
-	average, _ := f.rates()
-	rate = max(rate, average)
+	rate := max(f.rates())
 	text := fmt.Sprintf("%s includes the payload: the claim needs no lookup, and each event is logged twice more (%s an event", d.name, size(log.PerEvent()))
 	if rate > 0 {
 		text += fmt.Sprintf(", %s/s at %s events/s", size(log.PerEvent()*rate), short(rate))
@@ -109,7 +107,7 @@ func (f indexFacts) judgeUse(d indexDef, sec *Section) {
 		text += fmt.Sprintf(", %s of memory and disk", size(z.usedBytes))
 	}
 	text += fmt.Sprintf(", about %s of log an event.", size(log.PerEvent()))
-	sec.find(Warn, text, fmt.Sprintf("DROP INDEX %s ON %s; once you know that no rare job needs it", quote(d.name), "the event table"))
+	sec.find(Warn, text, fmt.Sprintf("DROP INDEX %s ON %s; once you know that no rare job needs it", quote(d.name), f.events))
 }
 
 // judgeStatusKey: the flip moves an entry whose key holds status.
@@ -130,6 +128,9 @@ func (f indexFacts) judgeStatusKey(d indexDef, sec *Section) {
 func (f indexFacts) judgeFill(d indexDef, sec *Section) {
 	if d.disabled || d.onStatus() != "" {
 		return // a filtered index is emptied within seconds
+	}
+	if d.keyed("status") || d.id > 1 && !d.constraint && f.storage.usageReason == "" && f.storage.usage[d.id].reads() == 0 {
+		return // it is to go
 	}
 	z := f.storage.sizes[d.id]
 	empty := sizing.Emptiness(float64(z.leafPages)*sizing.PageBytes, z.density, 98)
@@ -162,7 +163,7 @@ func (f indexFacts) judgeSequential(d indexDef, sec *Section) {
 	}
 	l := f.latches[d.id]
 	average := ratio(float64(l.ms), float64(l.waits))
-	remedy := fmt.Sprintf("ALTER INDEX %s ON the event table SET (OPTIMIZE_FOR_SEQUENTIAL_KEY = ON); it changes metadata only, or outboxctl rebuild", quote(d.name))
+	remedy := fmt.Sprintf("ALTER INDEX %s ON %s SET (OPTIMIZE_FOR_SEQUENTIAL_KEY = ON); it changes metadata only", quote(d.name), f.events)
 	switch {
 	case l.ms > latchMillis && average > latchAverage:
 		sec.find(Bad, fmt.Sprintf("Inserts queue for the last page: %s waits for page latches on %s, %s in all, %s each, and OPTIMIZE_FOR_SEQUENTIAL_KEY is off. The page is in memory; neither disk nor CPU is short.",
@@ -199,8 +200,6 @@ func (f indexFacts) table() Table {
 		Title: "Indexes of the table",
 		Columns: []Column{
 			{"index", Text},
-			{"key", Text},
-			{"filter", Text},
 			{"rows", Count},
 			{"size", Bytes},
 			{"full", Percent},
@@ -208,6 +207,8 @@ func (f indexFacts) table() Table {
 			{"reads", Count},
 			{"writes", Count},
 			{"log per event", Bytes},
+			{"filter", Text},
+			{"key", Text},
 			{"last read", Moment},
 		},
 	}
@@ -237,7 +238,7 @@ func (f indexFacts) table() Table {
 		if z.rows > 0 {
 			rows = z.rows
 		}
-		t.Rows = append(t.Rows, []any{f.nameOf(d), strings.Join(d.keys, ", "), d.filter, rows, bytes, density, int64(fill), reads, writes, log, last})
+		t.Rows = append(t.Rows, []any{f.nameOf(d), rows, bytes, density, int64(fill), reads, writes, log, d.filter, strings.Join(d.keys, ", "), last})
 	}
 	return t
 }

@@ -22,6 +22,7 @@ type physicsFacts struct {
 	// measuredLog is bytes an event by Query Store, 0 where it is not known.
 	measuredLog float64
 	claimIndex  string
+	events      string // the event table, quoted
 	reasons     []string
 }
 
@@ -55,7 +56,7 @@ FROM   sys.dm_user_db_resource_governance AS g
 WHERE  g.database_name = @database;`
 
 func physicsSection(ctx context.Context, s *source, sec Section) (Section, error) {
-	f := physicsFacts{engine: s.env.Engine, objective: s.env.ServiceObjective, now: s.env.now, claimIndex: s.claimIndex()}
+	f := physicsFacts{engine: s.env.Engine, objective: s.env.ServiceObjective, now: s.env.now, claimIndex: s.claimIndex(), events: s.names.Events()}
 	var err error
 	if f.catalog, err = s.indexes.read(ctx); err != nil {
 		return sec, err
@@ -146,14 +147,15 @@ func (s *source) measuredLog(ctx context.Context) float64 {
 // moment is no rate.
 const shortestSpan = 5
 
-// rates are events a second: over all that is kept, and of the newest rows.
+// rates are events a second: over all that is kept, and of the newest rows where
+// there are more than those.
 func (f physicsFacts) rates() (average, recent float64) {
 	rows := float64(f.rows())
 	if span := f.storage.newest.Sub(f.storage.oldest).Seconds(); !f.storage.oldest.IsZero() && span > 60 {
 		average = rows / span
 	}
 	sm := f.storage.sample
-	if span := f.now.Sub(sm.from).Seconds(); sm.rows > 1 && !sm.from.IsZero() && span >= shortestSpan {
+	if span := f.now.Sub(sm.from).Seconds(); sm.rows == sampleRows && !sm.from.IsZero() && span >= shortestSpan {
 		recent = float64(sm.rows) / span
 	}
 	return average, recent

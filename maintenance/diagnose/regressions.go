@@ -147,7 +147,7 @@ func (q storeQuery) judgeTime(label string, sec *Section) bool {
 	if !dearer && !wider {
 		return false
 	}
-	what := fmt.Sprintf("%s of CPU and %s pages each time, it was %s and %s", duration(q.recent.cpu/1000), short(q.recent.reads), duration(q.earlier.cpu/1000), short(q.earlier.reads))
+	what := fmt.Sprintf("%s of CPU and %s pages each time, before it was %s and %s pages", duration(q.recent.cpu/1000), short(q.recent.reads), duration(q.earlier.cpu/1000), short(q.earlier.reads))
 	text := fmt.Sprintf("%s got dearer: %s.", label, what)
 	remedy := "the plan is the same: it reads more rows or crosses ghosts; see the sections on indexes and size"
 	if fresh, old, ok := q.switched(); ok {

@@ -156,7 +156,9 @@ func (s Section) unknown(reason, remedy string) Section {
 }
 
 func (s *Section) find(v Verdict, text, remedy string) {
-	s.Evidence.Findings = append(s.Evidence.Findings, Finding{v, text, remedy})
+	if f := (Finding{v, text, remedy}); !slices.Contains(s.Evidence.Findings, f) {
+		s.Evidence.Findings = append(s.Evidence.Findings, f)
+	}
 	s.Verdict = worst(s.Verdict, v)
 }
 
@@ -170,10 +172,29 @@ func (s *Section) note(text string) {
 	}
 }
 
+// table adds one that has rows, without the columns in which no row has a value.
 func (s *Section) table(t Table) {
-	if len(t.Rows) > 0 {
-		s.Evidence.Tables = append(s.Evidence.Tables, t)
+	if len(t.Rows) == 0 {
+		return
 	}
+	var keep []int
+	for i := range t.Columns {
+		if slices.ContainsFunc(t.Rows, func(row []any) bool { return row[i] != nil && row[i] != "" }) {
+			keep = append(keep, i)
+		}
+	}
+	kept := Table{Title: t.Title}
+	for _, i := range keep {
+		kept.Columns = append(kept.Columns, t.Columns[i])
+	}
+	for _, row := range t.Rows {
+		cells := make([]any, len(keep))
+		for n, i := range keep {
+			cells[n] = row[i]
+		}
+		kept.Rows = append(kept.Rows, cells)
+	}
+	s.Evidence.Tables = append(s.Evidence.Tables, kept)
 }
 
 // sorted puts the worst findings first and gathers their remedies.

@@ -193,8 +193,7 @@ func statementsTable(all []costs, total int64, top int) Table {
 			{"pages each", Pages},
 			{"rows each", Count},
 			{"log each", Bytes},
-			{"CPU", Milliseconds},
-			{"from disk each", Pages},
+			{"from disk", Pages},
 			{"plans", Count},
 		},
 	}
@@ -206,7 +205,7 @@ func statementsTable(all []costs, total int64, top int) Table {
 		}
 		t.Rows = append(t.Rows, []any{
 			c.label, c.executions, 100 * ratio(float64(c.worker), float64(total)), c.perWorker / 1000, c.perElapsed / 1000,
-			c.perReads, ratio(float64(c.got), n), logged, float64(c.worker) / 1000, ratio(float64(c.physical), n), int64(c.plans),
+			c.perReads, ratio(float64(c.got), n), logged, ratio(float64(c.physical), n), int64(c.plans),
 		})
 	}
 	return t

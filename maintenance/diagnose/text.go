@@ -144,7 +144,7 @@ const (
 	gap = 2
 	// narrowest is what a text column is cut down to at most, and the first one
 	// less: it says what the row is about.
-	narrowest      = 14
+	narrowest      = 24
 	narrowestFirst = 28
 )
 

@@ -179,11 +179,11 @@ func (f waitFacts) judgeLoad(sec *Section) {
 func (f waitFacts) table(seen []waitTotal, total int64) Table {
 	t := Table{
 		Title:   "Waits, the longest first",
-		Columns: []Column{{"wait", Text}, {"waits", Count}, {"time", Milliseconds}, {"share", Percent}, {"each", Milliseconds}, {"longest", Milliseconds}, {"means", Text}},
+		Columns: []Column{{"wait", Text}, {"time", Milliseconds}, {"share", Percent}, {"each", Milliseconds}, {"means", Text}, {"waits", Count}, {"longest", Milliseconds}},
 	}
 	for _, w := range seen[:min(f.top, len(seen))] {
 		means, _, _ := explain(w.name)
-		t.Rows = append(t.Rows, []any{w.name, w.count, float64(w.ms), 100 * ratio(float64(w.ms), float64(total)), ratio(float64(w.ms), float64(w.count)), float64(w.max), means})
+		t.Rows = append(t.Rows, []any{w.name, float64(w.ms), 100 * ratio(float64(w.ms), float64(total)), ratio(float64(w.ms), float64(w.count)), means, w.count, float64(w.max)})
 	}
 	return t
 }
