@@ -10,29 +10,30 @@ import (
 // sys-dm-os-wait-stats-transact-sql.md; resource-limits-logical-server.md of
 // azure-docs on log rate governance). A name that ends in _ stands for all that
 // begin so. warn is the share of all waits from which it is worth a finding; 0
-// only explains.
+// only explains. slow is what one wait must take on average, in ms: of a table
+// that is only written, waiting for the log is the largest share, and right so.
 var explained = []struct {
 	name, means, remedy string
-	warn                float64
+	warn, slow          float64
 }{
-	{"LOG_RATE_GOVERNOR", "the log-rate limit of the service objective: writers are held back, with CPU to spare", "fewer bytes an event (the section on size says which), or a larger service objective", 0.02},
-	{"POOL_LOG_RATE_GOVERNOR", "the log-rate limit of the elastic pool", "fewer bytes an event, or a larger pool", 0.02},
-	{"INSTANCE_LOG_RATE_GOVERNOR", "the log-rate limit of the instance", "fewer bytes an event, or a larger service objective", 0.02},
-	{"HADR_THROTTLE_LOG_RATE_", "the log is held back because a replica lags", "wait for the replica, or write less log", 0.02},
-	{"RBIO_RG_", "the log is held back because Hyperscale's page servers or replicas lag", "write less log; see the section on size", 0.02},
-	{"WRITELOG", "a commit waits until its log is written: many small transactions, or slow storage", "commit several events at once; claim larger batches", 0.4},
-	{"HADR_SYNC_COMMIT", "a commit waits for the secondary replica", "commit several events at once", 0.4},
-	{"PAGELATCH_EX", "sessions queue for one page in memory: inserts at the end of an ascending key", "ALTER INDEX … SET (OPTIMIZE_FOR_SEQUENTIAL_KEY = ON)", 0.15},
-	{"PAGELATCH_SH", "readers wait for a page in memory that others write", "", 0},
-	{"PAGEIOLATCH_", "pages come from disk: what is read is not in memory", "keep fewer rows and fewer bytes a row; see the section on size", 0.3},
-	{"LCK_M_", "sessions wait for each other's locks", "look for long transactions, statements without READPAST or ROWLOCK, and lock escalation", 0.2},
-	{"RESOURCE_SEMAPHORE", "statements wait for memory to sort or hash in", "look for the statement with the large grant: a sort or hash over the whole table", 0.02},
-	{"THREADPOOL", "no worker thread is free", "fewer connections and lanes, or a larger service objective", 0.01},
-	{"SOS_SCHEDULER_YIELD", "runnable threads take turns: the CPU is busy", "", 0},
-	{"CXPACKET", "parallel plans wait for their slowest thread; nothing of the outbox needs parallelism", "look for the statement that scans the table", 0.3},
-	{"ASYNC_NETWORK_IO", "the client takes rows slowly", "", 0},
-	{"LOGBUFFER", "writers wait for room in the log buffer", "", 0},
-	{"IO_QUEUE_LIMIT", "the limit of data IO of the service objective", "fewer pages read: see plans and size", 0.05},
+	{"LOG_RATE_GOVERNOR", "the log-rate limit of the service objective: writers are held back, with CPU to spare", "fewer bytes an event (the section on size says which), or a larger service objective", 0.02, 0},
+	{"POOL_LOG_RATE_GOVERNOR", "the log-rate limit of the elastic pool", "fewer bytes an event, or a larger pool", 0.02, 0},
+	{"INSTANCE_LOG_RATE_GOVERNOR", "the log-rate limit of the instance", "fewer bytes an event, or a larger service objective", 0.02, 0},
+	{"HADR_THROTTLE_LOG_RATE_", "the log is held back because a replica lags", "wait for the replica, or write less log", 0.02, 0},
+	{"RBIO_RG_", "the log is held back because Hyperscale's page servers or replicas lag", "write less log; see the section on size", 0.02, 0},
+	{"WRITELOG", "a commit waits until its log is written: many small transactions, or slow storage", "commit several events at once; claim larger batches", 0.4, 5},
+	{"HADR_SYNC_COMMIT", "a commit waits for the secondary replica", "commit several events at once", 0.4, 5},
+	{"PAGELATCH_EX", "sessions queue for one page in memory: inserts at the end of an ascending key", "ALTER INDEX … SET (OPTIMIZE_FOR_SEQUENTIAL_KEY = ON)", 0.15, 0},
+	{"PAGELATCH_SH", "readers wait for a page in memory that others write", "", 0, 0},
+	{"PAGEIOLATCH_", "pages come from disk: what is read is not in memory", "keep fewer rows and fewer bytes a row; see the section on size", 0.3, 0},
+	{"LCK_M_", "sessions wait for each other's locks", "look for long transactions, statements without READPAST or ROWLOCK, and lock escalation", 0.2, 0},
+	{"RESOURCE_SEMAPHORE", "statements wait for memory to sort or hash in", "look for the statement with the large grant: a sort or hash over the whole table", 0.02, 0},
+	{"THREADPOOL", "no worker thread is free", "fewer connections and lanes, or a larger service objective", 0.01, 0},
+	{"SOS_SCHEDULER_YIELD", "runnable threads take turns: the CPU is busy", "", 0, 0},
+	{"CXPACKET", "parallel plans wait for their slowest thread; nothing of the outbox needs parallelism", "look for the statement that scans the table", 0.3, 0},
+	{"ASYNC_NETWORK_IO", "the client takes rows slowly", "", 0, 0},
+	{"LOGBUFFER", "writers wait for room in the log buffer", "", 0, 0},
+	{"IO_QUEUE_LIMIT", "the limit of data IO of the service objective", "fewer pages read: see plans and size", 0.05, 0},
 }
 
 // idle are waits of who has nothing to do; they say nothing
@@ -50,13 +51,13 @@ func begins(name string, list []string) bool {
 }
 
 // explain finds what is known of a wait.
-func explain(name string) (means, remedy string, warn float64) {
+func explain(name string) (means, remedy string, warn, slow float64) {
 	for _, e := range explained {
 		if name == e.name || strings.HasSuffix(e.name, "_") && strings.HasPrefix(name, e.name) {
-			return e.means, e.remedy, e.warn
+			return e.means, e.remedy, e.warn, e.slow
 		}
 	}
-	return "", "", 0
+	return "", "", 0, 0
 }
 
 const (
@@ -117,9 +118,9 @@ func (f waitFacts) judgeEach(seen []waitTotal, total int64, sec *Section) {
 	}
 	for _, name := range order {
 		g := groups[name]
-		means, remedy, warn := explain(strings.TrimSuffix(name, "*"))
+		means, remedy, warn, slow := explain(strings.TrimSuffix(name, "*"))
 		share := ratio(float64(g.ms), float64(total))
-		if warn == 0 || share < warn || g.ms < someWaiting {
+		if warn == 0 || share < warn || g.ms < someWaiting || ratio(float64(g.ms), float64(g.count)) < slow {
 			continue
 		}
 		verdict := Warn
@@ -182,7 +183,7 @@ func (f waitFacts) table(seen []waitTotal, total int64) Table {
 		Columns: []Column{{"wait", Text}, {"time", Milliseconds}, {"share", Percent}, {"each", Milliseconds}, {"means", Text}, {"waits", Count}, {"longest", Milliseconds}},
 	}
 	for _, w := range seen[:min(f.top, len(seen))] {
-		means, _, _ := explain(w.name)
+		means, _, _, _ := explain(w.name)
 		t.Rows = append(t.Rows, []any{w.name, float64(w.ms), 100 * ratio(float64(w.ms), float64(total)), ratio(float64(w.ms), float64(w.count)), means, w.count, float64(w.max)})
 	}
 	return t
