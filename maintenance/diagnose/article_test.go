@@ -121,6 +121,11 @@ func (o *outbox) fakeArticle() {
 			{5, object, wide, 0, 0, 0, 6_100_000, nil},
 		},
 	})
+	o.fake(emulator.FakeView{
+		Name:    "sys.dm_db_index_operational_stats",
+		Columns: []string{"database_id", "object_id", "index_id", "partition_number", "page_latch_wait_count", "page_latch_wait_in_ms"},
+		Rows:    [][]any{{5, object, pk, 1, 410_000, 2_950_000}, {5, object, wide, 1, 9_000, 12_000}},
+	})
 	o.fake(emulator.FakeView{Name: "sys.dm_os_job_object", Columns: []string{"process_memory_limit_mb BIGINT", "non_sos_mem_gap_mb BIGINT"}, Rows: [][]any{{44_500, 2_004}}})
 	o.fake(emulator.FakeView{
 		Name:    "sys.dm_user_db_resource_governance",
@@ -234,7 +239,7 @@ func TestTheArticle(t *testing.T) {
 			"Nobody reads IX_Outbox_Status_Event_Type_Covering",
 			"PK_outbox_event is 84.7 % full: 7.85 GB of nothing in memory",
 			"It was built with FILLFACTOR 85",
-			"OPTIMIZE_FOR_SEQUENTIAL_KEY is off on PK_outbox_event and there were PAGELATCH_EX waits, 55m in all",
+			"Inserts queue for the last page: 410,000 waits for page latches on PK_outbox_event, 49m in all, 7.2 ms each, and OPTIMIZE_FOR_SEQUENTIAL_KEY is off.",
 		},
 		"waits": {
 			"LOG_RATE_GOVERNOR is 20.4 % of all waiting: 2h12m over 640,000 waits, 12.3 ms each.",
