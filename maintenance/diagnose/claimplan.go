@@ -60,7 +60,8 @@ func claimPlanSection(ctx context.Context, s *source, sec Section) (Section, err
 		case err != nil && ctx.Err() != nil:
 			return sec, err
 		case err != nil:
-			one.problem, _ = s.env.reason(ofServer, err)
+			reason, remedy := s.env.reason(ofServer, err)
+			one.problem = strings.TrimSpace(reason + " " + remedy)
 		case text == "":
 			one.problem = "the server gives no plan for it: it was evicted, or the text was parameterized"
 		default:

@@ -253,7 +253,7 @@ func TestJudgePhysics(t *testing.T) {
 			"nothing is known", func(f *physicsFacts) {
 				f.storage = storage{sizes: map[int]indexSize{}, sizeReason: "No sizes: A right is missing. GRANT …"}
 				f.memory, f.logRate = limit{}, limit{}
-			}, OK, []string{"GRANT", "How many events arrive is not known"},
+			}, Unknown, []string{"GRANT", "How many events arrive is not known", "Neither size nor log"},
 		},
 	} {
 		t.Run(c.name, func(t *testing.T) {

@@ -53,6 +53,9 @@ func denied(err error) (permission string, ok bool) {
 // grant is the statement that gives the right, to whom, and where it is to be
 // run.
 func (e environment) grant(s scope, permission string) string {
+	if strings.HasPrefix(permission, "VIEW SERVER") {
+		s = ofServer
+	}
 	switch {
 	case permission == "VIEW DEFINITION":
 		return fmt.Sprintf("GRANT VIEW DEFINITION TO %s;", quote(e.user))
@@ -68,7 +71,7 @@ func (e environment) grant(s scope, permission string) string {
 		}
 		return fmt.Sprintf("GRANT %s TO %s; -- in master", permission, quote(e.login))
 	default:
-		if permission == "" || strings.HasPrefix(permission, "VIEW SERVER") {
+		if permission == "" || s == ofServer && strings.HasPrefix(permission, "VIEW SERVER") {
 			permission = "VIEW DATABASE STATE"
 			if e.database() || e.major >= 16 && !e.managed() {
 				permission = "VIEW DATABASE PERFORMANCE STATE"

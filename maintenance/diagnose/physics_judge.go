@@ -65,6 +65,9 @@ func judgePhysics(f physicsFacts, sec Section) Section {
 	}
 	f.judgeMemory(total, known, &sec)
 	f.judgeLog(perEvent, max(average, recent), &sec)
+	if len(sec.Evidence.Findings) == 0 {
+		sec = sec.unknown("Neither size nor log could be held against a limit; the notes say why.", "")
+	}
 	sec.table(f.savings(max(average, recent)))
 	sec.note("1 GB is 1,024 MB, as in Azure's limits. What changes would save is arithmetic from these figures; the log of an event counts images of the row and of its index entries, from insert to purge.")
 	for _, r := range append([]string{f.storage.sizeReason, f.storage.pageReason, f.storage.sampleReason}, f.reasons...) {
@@ -107,7 +110,7 @@ func (f physicsFacts) memoryRemedy() string {
 
 func (f physicsFacts) judgeLog(perEvent, rate float64, sec *Section) {
 	if rate == 0 {
-		sec.note("How many events arrive is not known: the table is empty or its rows cannot be read.")
+		sec.note(fmt.Sprintf("How many events arrive is not known: that takes rows that are more than a minute apart, or %s of them over %d seconds.", grouped(sampleRows), shortestSpan))
 		return
 	}
 	mb := perEvent * rate

@@ -1,0 +1,156 @@
+package diagnose_test
+
+import (
+	"slices"
+	"strings"
+	"testing"
+
+	"azsqloutbox/maintenance/diagnose"
+	"azsqloutbox/sqlserver/emulator"
+)
+
+// A right that is missing costs its section, or its piece of one, and no more.
+func TestMissingRights(t *testing.T) {
+	const (
+		azure  = "GRANT VIEW DATABASE STATE TO [dbo];"
+		server = "GRANT VIEW SERVER PERFORMANCE STATE TO [outbox]; -- in master"
+	)
+	for _, c := range []struct {
+		name    string
+		edition emulator.Edition
+		view    string
+		unknown []string // sections that become so
+		noted   []string // sections that say it in a note
+		grant   string
+	}{
+		{"the plan cache", emulator.AzureSQLDatabase, "sys.dm_exec_query_stats", []string{"statements", "plan_cache", "claim_plan"}, []string{"indexes"}, azure},
+		{"the plan cache of a server", emulator.SQLServerEnterprise, "sys.dm_exec_query_stats", []string{"statements", "plan_cache", "claim_plan"}, []string{"indexes"}, server},
+		{"plans", emulator.AzureSQLDatabase, "sys.dm_exec_query_plan", nil, []string{"claim_plan"}, azure},
+		{"sizes", emulator.AzureSQLDatabase, "sys.dm_db_partition_stats", nil, []string{"physics", "indexes"}, azure},
+		{"pages", emulator.SQLServerStandard, "sys.dm_db_index_physical_stats", nil, []string{"physics", "indexes"}, "GRANT VIEW DATABASE STATE TO [dbo];"},
+		{"use of indexes", emulator.SQLServerEnterprise, "sys.dm_db_index_usage_stats", nil, []string{"indexes"}, server},
+		{"waits", emulator.AzureSQLDatabase, "sys.dm_db_wait_stats", []string{"waits"}, nil, azure},
+		{"waits of a server", emulator.SQLServerEnterprise, "sys.dm_os_wait_stats", []string{"waits"}, nil, server},
+		{"waits of an instance", emulator.ManagedInstance, "sys.dm_os_wait_stats", []string{"waits"}, nil, "GRANT VIEW SERVER STATE TO [outbox]; -- in master"},
+		{"load", emulator.AzureSQLDatabase, "sys.dm_db_resource_stats", nil, []string{"waits"}, azure},
+		{"Query Store", emulator.AzureSQLDatabase, "sys.database_query_store_options", []string{"query_store"}, []string{"statements"}, azure},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			t.Parallel()
+			o := newOutbox(t, emulator.Config{Edition: c.edition})
+			o.events(10)
+			o.work()
+			before := o.diagnose()
+			o.fake(emulator.FakeView{Name: c.view, Denied: true})
+			r := o.diagnose()
+			for i, s := range r.Sections {
+				said := s.Reason + "\n" + strings.Join(append(s.Remedy, s.Evidence.Notes...), "\n")
+				switch {
+				case slices.Contains(c.unknown, s.ID):
+					if s.Verdict != diagnose.Unknown || !strings.Contains(s.Reason, "is missing.") || !slices.Contains(s.Remedy, c.grant) {
+						t.Errorf("%s is %s: %q, %q", s.ID, s.Verdict, s.Reason, s.Remedy)
+					}
+				case slices.Contains(c.noted, s.ID):
+					if s.Verdict != before.Sections[i].Verdict || !strings.Contains(said, "is missing.") || !strings.Contains(said, c.grant) {
+						t.Errorf("%s is %s and says %q", s.ID, s.Verdict, said)
+					}
+				default:
+					if s.Verdict != before.Sections[i].Verdict || strings.Contains(said, "is missing.") {
+						t.Errorf("%s is %s, was %s, and says %q", s.ID, s.Verdict, before.Sections[i].Verdict, said)
+					}
+				}
+			}
+		})
+	}
+}
+
+// What fails for another reason says so, and the others go on.
+func TestASectionThatFails(t *testing.T) {
+	o := newOutbox(t, emulator.Config{})
+	o.events(10)
+	o.work()
+	o.fake(emulator.FakeView{Name: "sys.dm_exec_query_stats", Error: &emulator.Error{Number: 8623, Class: 16, Message: "The query processor ran out of internal resources"}})
+	o.server.Inject(emulator.Fault{Statement: "DiagnoseDatabaseWaits", Times: -1, Drop: emulator.DropBefore})
+	r := o.diagnose()
+	for id, want := range map[string]string{"statements": "ran out of internal resources", "plan_cache": "ran out of internal resources", "waits": "read the waits of dbo.outbox_event"} {
+		s := section(t, r, id)
+		if s.Verdict != diagnose.Unknown || !strings.Contains(s.Reason, want) {
+			t.Errorf("%s is %s: %q", id, s.Verdict, s.Reason)
+		}
+	}
+	if s := section(t, r, "indexes"); s.Verdict != diagnose.OK {
+		t.Errorf("indexes are %s: %+v", s.Verdict, s.Evidence.Findings)
+	}
+}
+
+func TestEditions(t *testing.T) {
+	for _, c := range []struct {
+		name    string
+		config  emulator.Config
+		engine  string
+		waits   string // whose they are
+		fakes   []emulator.FakeView
+		figures map[string]float64
+	}{
+		{
+			"Azure SQL Database",
+			emulator.Config{ServiceObjective: "GP_S_Gen5_4"},
+			"Azure SQL Database", "this database",
+			[]emulator.FakeView{{Name: "sys.dm_db_wait_stats", Columns: []string{"wait_type", "waiting_tasks_count", "wait_time_ms"}, Rows: [][]any{{"WRITELOG", 10, 9}}}},
+			map[string]float64{"memory (documented for GP_S_Gen5_4)": 12 << 30, "log-rate limit (documented for GP_S_Gen5_4)": 18 << 20},
+		},
+		{
+			"Managed Instance",
+			emulator.Config{Edition: emulator.ManagedInstance},
+			"Azure SQL Managed Instance", "the whole server",
+			[]emulator.FakeView{
+				{Name: "sys.dm_os_wait_stats", Columns: []string{"wait_type", "waiting_tasks_count", "wait_time_ms"}, Rows: [][]any{{"WRITELOG", 10, 9}}},
+				{Name: "sys.dm_os_job_object", Columns: []string{"process_memory_limit_mb BIGINT", "non_sos_mem_gap_mb BIGINT"}, Rows: [][]any{{22_000, 1_520}}},
+			},
+			map[string]float64{"memory (sys.dm_os_job_object)": 20_480 << 20},
+		},
+		{
+			"SQL Server",
+			emulator.Config{Edition: emulator.SQLServerEnterprise},
+			"SQL Server", "the whole server",
+			[]emulator.FakeView{
+				{Name: "sys.dm_os_wait_stats", Columns: []string{"wait_type", "waiting_tasks_count", "wait_time_ms"}, Rows: [][]any{{"WRITELOG", 10, 9}}},
+				{Name: "sys.dm_os_sys_info", Columns: []string{"committed_target_kb BIGINT", "sqlserver_start_time DATETIME"}, Rows: [][]any{{64 << 20, "2026-11-01T08:00:00"}}},
+			},
+			map[string]float64{"memory (committed_target_kb of sys.dm_os_sys_info)": 64 << 30},
+		},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			o := newOutbox(t, c.config)
+			o.events(10)
+			o.work()
+			for _, f := range c.fakes {
+				o.fake(f)
+			}
+			r := o.diagnose()
+			if r.Engine != c.engine {
+				t.Errorf("the engine is %q", r.Engine)
+			}
+			for _, s := range r.Sections {
+				if s.Verdict != diagnose.OK && s.ID != "query_store" && s.ID != "physics" {
+					t.Errorf("%s is %s: %+v", s.ID, s.Verdict, s.Evidence.Findings)
+				}
+			}
+			waits := section(t, r, "waits")
+			if notes := strings.Join(waits.Evidence.Notes, "\n"); !strings.Contains(notes, "Waits are those of "+c.waits) {
+				t.Errorf("waits: %s", notes)
+			}
+			for _, f := range section(t, r, "physics").Evidence.Figures {
+				if want, ok := c.figures[f.Name]; ok {
+					if f.Value != want {
+						t.Errorf("%s is %v, want %v", f.Name, f.Value, want)
+					}
+					delete(c.figures, f.Name)
+				}
+			}
+			if len(c.figures) > 0 {
+				t.Errorf("no figures %v in %+v", c.figures, section(t, r, "physics").Evidence.Figures)
+			}
+		})
+	}
+}
