@@ -20,18 +20,19 @@ const (
 
 // editionFacts are SERVERPROPERTY (sql-docs, "SERVERPROPERTY").
 type editionFacts struct {
-	engineEdition  int64
-	edition        string
-	version, major string
-	microsoft      int64 // @@MICROSOFTVERSION
-	text           string
+	engineEdition int64
+	edition       string
+	editionID     int64
+	version       string
+	microsoft     int64 // @@MICROSOFTVERSION
+	text          string
 }
 
 var editions = map[Edition]editionFacts{
-	AzureSQLDatabase:     {5, "SQL Azure", "12.0.2000.8", "12", 0x0C0007D0, "Microsoft SQL Azure (RTM) - 12.0.2000.8"},
-	AzureManagedInstance: {8, "SQL Azure", "12.0.2000.8", "12", 0x0C0007D0, "Microsoft SQL Azure (RTM) - 12.0.2000.8"},
-	Enterprise2022:       {3, "Enterprise Edition (64-bit)", "16.0.1000.6", "16", 0x100003E8, "Microsoft SQL Server 2022 (RTM) - 16.0.1000.6 (X64) Enterprise Edition (64-bit)"},
-	Standard2022:         {2, "Standard Edition (64-bit)", "16.0.1000.6", "16", 0x100003E8, "Microsoft SQL Server 2022 (RTM) - 16.0.1000.6 (X64) Standard Edition (64-bit)"},
+	AzureSQLDatabase:     {5, "SQL Azure", 1674378470, "12.0.2000.8", 0x0C0007D0, "Microsoft SQL Azure (RTM) - 12.0.2000.8"},
+	AzureManagedInstance: {8, "SQL Azure", 1674378470, "12.0.2000.8", 0x0C0007D0, "Microsoft SQL Azure (RTM) - 12.0.2000.8"},
+	Enterprise2022:       {3, "Enterprise Edition (64-bit)", 1804890536, "16.0.1000.6", 0x100003E8, "Microsoft SQL Server 2022 (RTM) - 16.0.1000.6 (X64) Enterprise Edition (64-bit)"},
+	Standard2022:         {2, "Standard Edition (64-bit)", -1534726760, "16.0.1000.6", 0x100003E8, "Microsoft SQL Server 2022 (RTM) - 16.0.1000.6 (X64) Standard Edition (64-bit)"},
 }
 
 func (e *Engine) edition() editionFacts { return editions[e.config.Edition] }

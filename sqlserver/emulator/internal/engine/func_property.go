@@ -1,68 +1,10 @@
 package engine
 
 import (
-	"slices"
 	"strings"
 
 	"azsqloutbox/sqlserver/emulator/internal/sqltype"
 )
-
-// serverProperty is SERVERPROPERTY.
-func serverProperty(e *env, v []sqltype.Value) (sqltype.Value, error) {
-	facts := e.x.s.engine.edition()
-	switch strings.ToLower(v[0].S) {
-	case "productversion":
-		return nvarcharValue(facts.version), nil
-	case "productlevel":
-		return nvarcharValue("RTM"), nil
-	case "productmajorversion":
-		return nvarcharValue(facts.major), nil
-	case "edition":
-		return nvarcharValue(facts.edition), nil
-	case "engineedition":
-		return intValue(facts.engineEdition), nil
-	case "servername", "machinename":
-		return nvarcharValue(e.x.s.engine.config.Server), nil
-	case "collation":
-		return nvarcharValue(e.x.s.engine.database.collation.Name), nil
-	}
-	return sqltype.Value{}, nil
-}
-
-func databaseProperty(e *env, v []sqltype.Value) (sqltype.Value, error) {
-	d, objective := e.x.s.engine.database, e.x.s.engine.config.ServiceObjective
-	if !strings.EqualFold(v[0].S, e.x.s.engine.config.Database) {
-		return sqltype.Value{}, nil
-	}
-	switch strings.ToLower(v[1].S) {
-	case "collation":
-		return nvarcharValue(d.collation.Name), nil
-	case "status":
-		return nvarcharValue("ONLINE"), nil
-	case "updateability":
-		if d.readOnly.Load() {
-			return nvarcharValue("READ_ONLY"), nil
-		}
-		return nvarcharValue("READ_WRITE"), nil
-	case "edition":
-		if objective == "" {
-			return sqltype.Value{}, nil
-		}
-		return nvarcharValue(serviceTier(objective)), nil
-	case "serviceobjective":
-		if objective == "" {
-			return sqltype.Value{}, nil
-		}
-		return nvarcharValue(objective), nil
-	case "recovery":
-		return nvarcharValue("FULL"), nil
-	case "useraccess":
-		return nvarcharValue("MULTI_USER"), nil
-	case "isansinullsenabled", "isquotedidentifiersenabled":
-		return intValue(0), nil
-	}
-	return sqltype.Value{}, nil
-}
 
 func collationProperty(_ *env, v []sqltype.Value) (sqltype.Value, error) {
 	c, ok := sqltype.LookupCollation(v[0].S)
@@ -75,22 +17,27 @@ func collationProperty(_ *env, v []sqltype.Value) (sqltype.Value, error) {
 	case "lcid":
 		return intValue(int64(c.LCID)), nil
 	case "comparisonstyle":
-		style := int64(196609) // ignore case, kana and width
-		if c.Binary {
-			style = 0
-		} else {
-			if c.CaseSensitive {
-				style &^= 1
-			}
-			if !c.AccentSensitive {
-				style |= 2
-			}
-		}
-		return intValue(style), nil
+		return intValue(comparisonStyle(c)), nil
 	case "version":
 		return intValue(int64(c.Version)), nil
 	}
 	return sqltype.Value{}, nil
+}
+
+// comparisonStyle is ComparisonStyle of a collation: ignore case (1), accents (2),
+// kana (65536) and width (131072).
+func comparisonStyle(c *sqltype.Collation) int64 {
+	if c.Binary {
+		return 0
+	}
+	style := int64(196609)
+	if c.CaseSensitive {
+		style &^= 1
+	}
+	if !c.AccentSensitive {
+		style |= 2
+	}
+	return style
 }
 
 func sessionProperty(e *env, v []sqltype.Value) (sqltype.Value, error) {
@@ -149,7 +96,14 @@ func columnProperty(e *env, v []sqltype.Value) (sqltype.Value, error) {
 		return flag(c.nullable), nil
 	case "isidentity":
 		return flag(c.identity), nil
-	case "iscomputed", "issparse", "ishidden":
+	case "isrowguidcol":
+		return flag(c.rowGUID), nil
+	case "usesansitrim":
+		if !isLong(c.typ) {
+			return sqltype.Value{}, nil
+		}
+		return intValue(1), nil
+	case "iscomputed", "issparse", "ishidden", "iscolumnset", "isfulltextindexed", "isidnotforrepl", "isoutparam", "generatedalwaystype":
 		return intValue(0), nil
 	case "columnid":
 		return intValue(int64(c.id)), nil
@@ -165,58 +119,6 @@ func columnProperty(e *env, v []sqltype.Value) (sqltype.Value, error) {
 			return sqltype.Value{}, nil
 		}
 		return intValue(int64(c.typ.Length)), nil
-	}
-	return sqltype.Value{}, nil
-}
-
-func indexProperty(e *env, v []sqltype.Value) (sqltype.Value, error) {
-	t := tableByID(e, v[0].N)
-	if t == nil {
-		return sqltype.Value{}, nil
-	}
-	ix := t.index(v[1].S)
-	if ix == nil {
-		return sqltype.Value{}, nil
-	}
-	switch strings.ToLower(v[2].S) {
-	case "indexid":
-		return intValue(int64(ix.id)), nil
-	case "isunique":
-		return flag(ix.unique), nil
-	case "isclustered":
-		return flag(ix.clustered), nil
-	case "isdisabled":
-		return flag(ix.disabled), nil
-	case "indexfillfactor":
-		return intValue(int64(ix.fillFactor)), nil
-	case "isoptimizedforsequentialkey":
-		return flag(ix.sequential), nil
-	case "ishypothetical", "isfulltextkey":
-		return intValue(0), nil
-	}
-	return sqltype.Value{}, nil
-}
-
-func objectProperty(e *env, v []sqltype.Value) (sqltype.Value, error) {
-	for _, o := range e.x.s.engine.catalog.allObjects() {
-		if int64(o.header.id) != v[0].N {
-			continue
-		}
-		switch strings.ToLower(v[1].S) {
-		case "istable", "isusertable":
-			return flag(o.code == "U "), nil
-		case "isprocedure":
-			return flag(o.code == "P "), nil
-		case "tablehasidentity":
-			t := tableByID(e, v[0].N)
-			return flag(t != nil && t.identity != nil), nil
-		case "tablehasclustindex":
-			t := tableByID(e, v[0].N)
-			return flag(t != nil && t.clustered() != nil), nil
-		case "tablehasprimarykey":
-			t := tableByID(e, v[0].N)
-			return flag(t != nil && slices.ContainsFunc(t.indexes, func(ix *indexDef) bool { return ix.constraint == "PK" })), nil
-		}
 	}
 	return sqltype.Value{}, nil
 }

@@ -140,6 +140,9 @@ func (b *builder) declareVariables(st *ast.DeclareVariableStatement) (node, erro
 			continue
 		}
 		t, err := b.engine.dataType(d.DataType)
+		if d.DataType != nil && d.DataType.Name == nil && strings.EqualFold(b.source(d.DataType), "sysname") {
+			t, err = nvarcharType(128), nil
+		}
 		if err != nil {
 			if d.DataType != nil && d.DataType.Name == nil {
 				return nil, errNoType(b.source(d.DataType))
