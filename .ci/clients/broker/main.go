@@ -1,8 +1,8 @@
 // Command broker starts the embedded Service Bus with one entity for each of
 // the things that the clients beside it try, which the single queue of
 // outbox-dev serve does not have. It takes the folder to write its certificate
-// to, prints the connection strings, ready for eval in a shell, and serves
-// until it is interrupted.
+// to, prints the connection strings and tokens of Entra, ready for eval in a
+// shell, and serves until it is interrupted.
 package main
 
 import (
@@ -72,6 +72,8 @@ func run(ctx context.Context, args []string) error {
 	}
 	const key = "SharedAccessKeyName=RootManageSharedAccessKey;SharedAccessKey=SAS_KEY_VALUE"
 	fmt.Printf("export CLIENTS_BUS_CERTIFICATE='%s'\n", file)
+	fmt.Printf("export CLIENTS_BUS_ENTRA='%s'\n", emulator.EntraToken(time.Now().Add(time.Hour)))
+	fmt.Printf("export CLIENTS_BUS_ENTRA_EXPIRED='%s'\n", emulator.EntraToken(time.Now().Add(-time.Minute)))
 	fmt.Printf("export CLIENTS_BUS='Endpoint=sb://127.0.0.1:%s;%s;UseDevelopmentEmulator=true'\n", port, key)
 	fmt.Printf("export CLIENTS_BUS_TLS='Endpoint=sb://localhost:%s;%s'\n", port, key)
 	<-ctx.Done()

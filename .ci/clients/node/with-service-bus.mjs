@@ -67,7 +67,18 @@ await checks.check('send to the queue of outbox-dev serve and receive', async ()
   const receiver = client.createReceiver(entity)
   expect('bodies', await bodies(receiver, 1), ['hello'])
   await empty(receiver)
-  await client.close()
+  await checks.check('Entra: a good token sends and receives, one that has expired does neither', async () => {
+  const host = process.env.CLIENTS_BUS_TLS.match('sb://([^;]*)')[1]
+  const credential = (token) => ({ getToken: async () => ({ token, expiresOnTimestamp: Date.now() + 3_600_000 }) })
+  const entra = new ServiceBusClient(host, credential(process.env.CLIENTS_BUS_ENTRA), options)
+  await entra.createSender('plain').sendMessages({ body: 'by identity' })
+  expect('bodies', await bodies(entra.createReceiver('plain'), 1), ['by identity'])
+  await entra.close()
+  const late = new ServiceBusClient(host, credential(process.env.CLIENTS_BUS_ENTRA_EXPIRED), options)
+  await refused('UnauthorizedAccess', () => late.createSender('plain').sendMessages({ body: 'x' }))
+  await late.close()
+})
+await client.close()
 })
 
 const client = new ServiceBusClient(process.env.CLIENTS_BUS, options)
@@ -245,6 +256,16 @@ await checks.check('a scheduled message comes at its time, one that is cancelled
   await got.completeMessage(message)
   await empty(got)
 })
+await checks.check('what is scheduled on a topic reaches its subscriptions then, unless it is cancelled', async () => {
+  const topic = client.createSender('topic')
+  const [never] = await topic.scheduleMessages({ body: 'never' }, new Date(Date.now() + 3_600_000))
+  await topic.scheduleMessages({ body: 'soon' }, new Date(Date.now() + 3_000))
+  await topic.cancelScheduledMessages(never)
+  await refused('MessageNotFound', () => topic.cancelScheduledMessages(never))
+  const all = client.createReceiver('topic', 'all')
+  await empty(all)
+  expect('bodies', await bodies(all, 1), ['soon'])
+})
 await checks.check('subscriptions get what their filters choose', async () => {
   await client.createSender('topic').sendMessages([
     { body: 'both', subject: 'order', applicationProperties: { region: 'north' } },
@@ -267,5 +288,16 @@ await checks.check('TLS: send and receive, with the certificate checked', async 
   await secure.createSender('plain').sendMessages({ body: TEXT })
   expect('bodies', await bodies(secure.createReceiver('plain'), 1), [TEXT])
   await secure.close()
+})
+await checks.check('Entra: a good token sends and receives, one that has expired does neither', async () => {
+  const host = process.env.CLIENTS_BUS_TLS.match('sb://([^;]*)')[1]
+  const credential = (token) => ({ getToken: async () => ({ token, expiresOnTimestamp: Date.now() + 3_600_000 }) })
+  const entra = new ServiceBusClient(host, credential(process.env.CLIENTS_BUS_ENTRA), options)
+  await entra.createSender('plain').sendMessages({ body: 'by identity' })
+  expect('bodies', await bodies(entra.createReceiver('plain'), 1), ['by identity'])
+  await entra.close()
+  const late = new ServiceBusClient(host, credential(process.env.CLIENTS_BUS_ENTRA_EXPIRED), options)
+  await refused('UnauthorizedAccess', () => late.createSender('plain').sendMessages({ body: 'x' }))
+  await late.close()
 })
 await client.close()
