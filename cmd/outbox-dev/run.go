@@ -14,6 +14,10 @@ type cli struct {
 	Serve serveCmd `cmd:"" help:"Both engines, until Ctrl-C: prints the settings of a worker as export lines."`
 	Demo  demoCmd  `cmd:"" help:"Write events, move them with a real worker, receive and check every one."`
 
+	Chaos chaosCmd `cmd:"" help:"Real workers against kills, outages and every other fault; proves by data that nothing was lost."`
+
+	Worker workerCmd `cmd:"" hidden:"" help:"outbox-worker, for the commands that need processes."`
+
 	Version kong.VersionFlag `env:"-" help:"Print the version and exit."`
 }
 
