@@ -4,7 +4,7 @@
 // shows what was executed. Faults can be scripted into it, and a restart.
 //
 // It stands for Azure SQL Database: one user database, engine edition 5,
-// READ_COMMITTED_SNAPSHOT on, SQL logins, everybody db_owner, nothing on disk. As
+// READ_COMMITTED_SNAPSHOT on, one login, whose user is dbo, nothing on disk. As
 // another Edition it has that one's properties, views and refusals, no more.
 // It is meant to be strict rather than wide: what it does not model is an error,
 // SQL Server's own where there is one (102, 155, 208, 321 and their like), else
@@ -21,9 +21,16 @@
 // OFFSET; INSERT, UPDATE and DELETE with OUTPUT and joins; variables, table
 // variables, #tables, IF, WHILE, TRY and CATCH, THROW, RAISERROR, EXEC;
 // procedures, AFTER triggers, table types, sequences, schemas; CREATE and ALTER
-// of tables and indexes, names of statistics (UPDATE STATISTICS does nothing); OPENJSON, STRING_SPLIT, GENERATE_SERIES, STRING_AGG. Text in code page
-// 1252 and UTF-8, under SQL, Windows and binary collations: what a code page
-// lacks is lost as on SQL Server.
+// of tables and indexes, names of statistics (UPDATE STATISTICS does nothing);
+// OPENJSON, STRING_SPLIT, GENERATE_SERIES, STRING_AGG. Text in code page 1252 and
+// UTF-8, under SQL, Windows and binary collations: what a code page lacks is lost
+// as on SQL Server.
+//
+// Permissions: users WITHOUT LOGIN and contained users (DSNFor), roles, the fixed
+// ones too; GRANT, DENY and REVOKE on the database, schemas, tables and their
+// columns, procedures, sequences and users, enforced for what the statements need;
+// ownership chains, EXECUTE AS of procedures and EXECUTE AS USER, what a user sees
+// of the catalog, VIEW DATABASE STATE, HAS_PERMS_BY_NAME, fn_my_permissions.
 //
 // Session options: those that the ODBC flag of the login turns on, XACT_ABORT,
 // NOCOUNT, ROWCOUNT, LOCK_TIMEOUT, DEADLOCK_PRIORITY, isolation levels, as
@@ -71,7 +78,7 @@
 // OPTIMIZE_FOR_SEQUENTIAL_KEY, which sys.indexes shows; ROWLOCK and PAGLOCK;
 // the OPTION hints other than RECOMPILE and FORCE ORDER; SET LANGUAGE,
 // DATEFORMAT, CONTEXT_INFO, ARITHIGNORE, CURSOR_CLOSE_ON_COMMIT, FORCEPLAN and
-// QUERY_GOVERNOR_COST_LIMIT; EXECUTE AS and RECOMPILE of procedures.
+// QUERY_GOVERNOR_COST_LIMIT; RECOMPILE of procedures.
 //
 // # Refused
 //
@@ -82,7 +89,8 @@
 // FOR XML, methods of XML values, INSERT … EXEC, SELECT INTO a permanent table,
 // global #tables, strings in double quotes, COLLATE right behind a literal or a
 // variable, IMPLICIT_TRANSACTIONS, distributed transactions, MARS, other
-// databases, Query Store, GOTO, = ANY and = ALL; system procedures other than
+// databases, Query Store, GOTO, = ANY and = ALL; logins, users of Entra and other
+// default schemas than dbo, GRANT ALL, AS and on types; system procedures other than
 // sp_executesql, sp_prepare and its like, sp_sequence_get_range and sp_getapplock.
 //
 // # Where it is not SQL Server
@@ -95,7 +103,7 @@
 // a procedure, sequence, type or schema that it makes or drops, is gone or there
 // for other sessions at once, where they would wait (tables made, truncated or
 // altered are waited for); plans come from fixed rules, so none turns bad with
-// the data; there are no page locks, latches, log or memory
-// limits; a login may do everything; identity columns have no gap after a
-// restart.
+// the data; there are no page locks, latches, log or memory limits; table types
+// need no permission, nor does a bulk load that passes constraints and triggers by
+// more than INSERT; identity columns have no gap after a restart.
 package emulator

@@ -27,8 +27,9 @@ const (
 type Config struct {
 	// Addr is where to listen, host:port. Default 127.0.0.1:0, any free port.
 	Addr string
-	// User and Password are the only login there is. Defaults DefaultUser and
-	// DefaultPassword.
+	// User and Password are the only login there is; its user is dbo. Defaults
+	// DefaultUser and DefaultPassword. CREATE USER … WITH PASSWORD makes users that
+	// connect by DSNFor.
 	User     string
 	Password string
 	// Database is the name of the only user database. Default DefaultDatabase.
@@ -85,6 +86,7 @@ func Start(config Config) (*Server, error) {
 	}
 	s := &Server{config: config, served: make(chan struct{})}
 	s.engine = engine.New(engine.Config{
+		Admin:            config.User,
 		Database:         config.Database,
 		Logger:           config.Logger,
 		Edition:          engineEditions[config.Edition],
@@ -129,10 +131,14 @@ func (s *Server) Addr() string { return s.listener.Addr().String() }
 // DSN is for sql.Open("sqlserver", …). It asks for encryption, so that TLS is
 // really used, and trusts the certificate, because the server signs its own;
 // replace encrypt=true by encrypt=disable to do without.
-func (s *Server) DSN() string {
+func (s *Server) DSN() string { return s.DSNFor(s.config.User, s.config.Password) }
+
+// DSNFor is the DSN of a contained user, whom CREATE USER … WITH PASSWORD has
+// made: it may do what it was granted, and nothing else.
+func (s *Server) DSNFor(user, password string) string {
 	u := url.URL{
 		Scheme: "sqlserver",
-		User:   url.UserPassword(s.config.User, s.config.Password),
+		User:   url.UserPassword(user, password),
 		Host:   s.Addr(),
 		RawQuery: url.Values{
 			"database":               {s.config.Database},

@@ -26,7 +26,8 @@ func (b *backend) Login(ctx context.Context, l tds.Login) (tds.Session, error) {
 		return nil, tds.ErrDropped
 	}
 	config := b.server.config
-	if l.User != config.User || l.Password != config.Password {
+	admin := l.User == config.User && l.Password == config.Password
+	if !admin && !b.server.engine.Authenticate(l.User, l.Password) {
 		return nil, &tds.Error{
 			Number: 18456, State: 1, Class: 14,
 			Message: "Login failed for user '" + l.User + "'.",

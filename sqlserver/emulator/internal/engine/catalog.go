@@ -20,7 +20,9 @@ type catalog struct {
 	version atomic.Int64
 	schemas map[string]*schema
 	objects map[objectName]object
-	nextID  int32
+	// security is put in place like a definition.
+	security securityPointer
+	nextID   int32
 }
 
 // objectName is a schema and a name, both in lower case: the database's
@@ -32,8 +34,9 @@ func nameOf(schema, name string) objectName {
 }
 
 type schema struct {
-	id   int32
-	name string
+	id    int32
+	name  string
+	owner int32 // a principal
 }
 
 // object is a table, sequence, procedure, trigger or table type.
@@ -166,8 +169,9 @@ func newCatalog() *catalog {
 		nextID:  245575913, // user objects begin far above the system's
 	}
 	for id, name := range map[int32]string{1: "dbo", 2: "guest", 3: "INFORMATION_SCHEMA", 4: "sys"} {
-		c.schemas[strings.ToLower(name)] = &schema{id, name}
+		c.schemas[strings.ToLower(name)] = &schema{id, name, id} // dbo is owned by dbo, and so on
 	}
+	c.security.Store(newSecurity())
 	c.version.Store(1)
 	return c
 }

@@ -46,6 +46,10 @@ type compiler struct {
 	// checking: a CHECK, DEFAULT or index filter is compiled, which may hold no
 	// subquery.
 	checking bool
+	// needs are the permissions that the unit needs; pseudo are the inserted and
+	// deleted of its OUTPUT.
+	needs  []need
+	pseudo []pseudoTable
 	// firing is set in a trigger: what fires it.
 	firing *firing
 }
@@ -64,6 +68,8 @@ type source struct {
 	// used are the columns that the statement reads; fixed are those that it only
 	// compares with a literal, which an index filtered by it need not hold.
 	used, fixed columnSet
+	// written: the statement changes the table.
+	written bool
 }
 
 type outCol struct {

@@ -28,6 +28,8 @@ func (x *exec) dropTables(sc *statementScope, st *ast.DropTableStatement) error 
 				return nil, missing
 			case x.inTriggerOf(def):
 				return nil, errOwnTable()
+			case !x.mayDrop(&def.objectHeader):
+				return nil, missing
 			}
 			return def, nil
 		})
@@ -72,7 +74,7 @@ func (x *exec) removeObject(sc *statementScope, o object) error {
 func (x *exec) dropObjects(sc *statementScope, kind string, names []*ast.SchemaObjectName, ifExists bool, is func(object) bool) error {
 	for _, name := range names {
 		o, err := x.s.engine.lookup(name)
-		if err != nil || !is(o) {
+		if err != nil || !is(o) || !x.mayDrop(o.header()) {
 			if ifExists {
 				continue
 			}

@@ -312,7 +312,9 @@ func (x *exec) tableForDDL(name *ast.SchemaObjectName, statement string) (*table
 			if x.inTriggerOf(t) {
 				return nil, errOwnTable()
 			}
-			return t, nil
+			if x.mayOn("ALTER", &t.objectHeader) {
+				return t, nil
+			}
 		}
 	}
 	return nil, raise(1088, 16, 12, "Cannot find the object \"%s\" because it does not exist or you do not have permissions.", objectText(name))

@@ -70,6 +70,17 @@ func (x *exec) createSchema(sc *statementScope, st *ast.CreateSchemaStatement) e
 	}
 	c := x.s.engine.catalog
 	name := st.Name.Value
+	owner := x.s.userID()
+	if !x.mayInDatabase("CREATE SCHEMA") {
+		denied := raise(2759, 16, 0, "CREATE SCHEMA failed due to previous errors.")
+		denied.before = raise(262, 14, 1, "CREATE SCHEMA permission denied in database '%s'.", x.s.engine.config.Database)
+		return denied
+	}
+	if st.Owner != nil {
+		if owner = c.userNamed(st.Owner.Value); owner < 0 || (owner != x.s.userID() && x.s.userID() != dboID) {
+			return raise(15151, 16, 1, "Cannot find the user '%s', because it does not exist or you do not have permission.", st.Owner.Value)
+		}
+	}
 	return c.change(sc.undo, func() (func(), error) {
 		key := strings.ToLower(name)
 		if _, ok := c.schemas[key]; ok {
@@ -81,7 +92,7 @@ func (x *exec) createSchema(sc *statementScope, st *ast.CreateSchemaStatement) e
 				id = s.id + 1
 			}
 		}
-		c.schemas[key] = &schema{id, name}
+		c.schemas[key] = &schema{id, name, owner}
 		return func() { delete(c.schemas, key) }, nil
 	})
 }
@@ -90,7 +101,7 @@ func (x *exec) dropSchema(sc *statementScope, st *ast.DropSchemaStatement) error
 	c := x.s.engine.catalog
 	name := st.Schema.BaseIdentifier.Value
 	key := strings.ToLower(name)
-	if s := c.schema(name); s == nil || s.id < 5 {
+	if s := c.schema(name); s == nil || s.id < 5 || !x.mayInSchema("CONTROL", name) {
 		if st.IsIfExists && s == nil {
 			return nil
 		}
@@ -115,6 +126,9 @@ func (x *exec) createTableType(sc *statementScope, st *ast.CreateTypeTableStatem
 		return err
 	}
 	name := st.Name.BaseIdentifier.Value
+	if err := x.mayCreate("CREATE TYPE", owner); err != nil {
+		return err
+	}
 	def, err := e.memDefinition(name, st.Definition)
 	if err != nil {
 		return err
@@ -219,6 +233,9 @@ func (b *builder) alterDatabase(st *ast.AlterDatabaseSetStatement) (node, error)
 		}
 	}
 	return action(func(x *exec) error {
+		if !x.mayInDatabase("ALTER") {
+			return raise(5011, 14, 5, "User does not have permission to alter database '%s', the database does not exist, or the database is not in a state that allows access checks.", x.s.engine.config.Database)
+		}
 		if x.s.tran != nil {
 			return raise(226, 16, 6, "ALTER DATABASE statement not allowed within multi-statement transaction.")
 		}
@@ -244,6 +261,9 @@ func (x *exec) createSequence(sc *statementScope, st *ast.CreateSequenceStatemen
 	e := x.s.engine
 	owner, err := e.ownerSchema(st.Name)
 	if err != nil {
+		return err
+	}
+	if err := x.mayCreate("CREATE SEQUENCE", owner); err != nil {
 		return err
 	}
 	q, err := e.newSequence(st.SequenceOptions, st.Name.BaseIdentifier.Value)
@@ -362,6 +382,9 @@ func (x *exec) alterSequence(st *ast.AlterSequenceStatement) error {
 		return err
 	}
 	q, ok := o.(*sequence)
+	if ok && !x.mayOn("ALTER", &q.objectHeader) {
+		return raise(15151, 16, 1, "Cannot alter the sequence object '%s', because it does not exist or you do not have permission.", objectText(st.Name))
+	}
 	if !ok {
 		return raise(11729, 16, 1, "Object '%s' is not a sequence object.", objectText(st.Name))
 	}

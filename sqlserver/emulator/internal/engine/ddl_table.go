@@ -30,6 +30,9 @@ func (x *exec) createTable(sc *statementScope, st *ast.CreateTableStatement) err
 	if err != nil {
 		return err
 	}
+	if err := x.mayCreate("CREATE TABLE", owner); err != nil {
+		return err
+	}
 	def, err := e.newTableDef(owner, name.BaseIdentifier.Value, st.Definition, x.s.set.ansiNullDefault)
 	if err != nil {
 		return err

@@ -15,7 +15,7 @@ func (x *exec) dropTriggers(sc *statementScope, st *ast.DropTriggerStatement) er
 	for _, name := range st.Objects {
 		o, err := x.s.engine.lookup(name)
 		tr, ok := o.(*trigger)
-		if err != nil || !ok {
+		if err != nil || !ok || !x.mayAlterParent(tr) {
 			if st.IsIfExists {
 				continue
 			}

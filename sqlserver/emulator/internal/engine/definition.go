@@ -40,5 +40,8 @@ func (b *builder) definition(st ast.Statement) (n node, ok bool, err error) {
 	if n, ok, err := b.statisticsStatement(st); ok || err != nil {
 		return n, ok, err
 	}
+	if n, ok, err := b.securityStatement(st); ok || err != nil {
+		return n, ok, err
+	}
 	return b.moreDefinitions(st)
 }

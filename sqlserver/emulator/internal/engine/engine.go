@@ -41,6 +41,8 @@ import (
 type Config struct {
 	// Database is the name of the one user database; "outbox" when empty.
 	Database string
+	// Admin is the login whose user is dbo, whatever users there are.
+	Admin string
 	// Server is what @@SERVERNAME says; "emulator" when empty.
 	Server string
 	// Logger gets one debug line a statement; nil is silent.

@@ -23,6 +23,11 @@ type exec struct {
 	// caller is the module that called this one.
 	caller *exec
 	proc   *procedure
+	// chain is the procedure or trigger that the module is; nil for a batch and for
+	// dynamic SQL. What its owner owns needs no permission.
+	chain *objectHeader
+	// users is how many of the session's users REVERT leaves alone.
+	users int
 	// firing is set for a trigger: the statement that fires it.
 	firing *firing
 	scope  *statementScope

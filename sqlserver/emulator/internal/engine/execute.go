@@ -209,6 +209,9 @@ func (x *exec) call(schema, name string, args []argument) (int32, error) {
 		}
 		return 0, errNoProcedure(full)
 	}
+	if err := x.allowed([]need{{object: &p.objectHeader, permission: "EXECUTE"}}); err != nil {
+		return 0, err
+	}
 	return x.invoke(p.name, p.mod, p.params, args, p)
 }
 

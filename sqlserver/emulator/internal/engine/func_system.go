@@ -14,10 +14,6 @@ var _ = register(map[string]function{
 	"SCHEMA_NAME":            {0, 1, values(fixed(nvarcharType(128)), schemaName)},
 	"DB_NAME":                {0, 1, values(fixed(nvarcharType(128)), dbName)},
 	"DB_ID":                  {0, 1, values(fixed(smallType), dbID)},
-	"SUSER_SNAME":            {0, 1, ofSession(func(s *session) string { return s.login.User })},
-	"SUSER_NAME":             {0, 1, ofSession(func(s *session) string { return s.login.User })},
-	"ORIGINAL_LOGIN":         {0, 0, ofSession(func(s *session) string { return s.login.User })},
-	"USER_NAME":              {0, 1, ofSession(func(*session) string { return "dbo" })},
 	"HOST_NAME":              {0, 0, ofSession(func(s *session) string { return s.login.Host })},
 	"APP_NAME":               {0, 0, ofSession(func(s *session) string { return s.login.App })},
 	"SCOPE_IDENTITY":         {0, 0, identityOf(func(s *session) sqltype.Value { return s.scopeIdentity })},
@@ -26,9 +22,6 @@ var _ = register(map[string]function{
 	"CURRENT_TRANSACTION_ID": {0, 0, transactionID},
 	"COLLATIONPROPERTY":      {2, 2, values(variant, collationProperty)},
 	"SESSIONPROPERTY":        {1, 1, values(variant, sessionProperty)},
-	"HAS_PERMS_BY_NAME":      {3, 5, hasPermissions},
-	"IS_MEMBER":              {1, 1, values(fixed(intType), isMember)},
-	"IS_ROLEMEMBER":          {1, 2, values(fixed(intType), isMember)},
 	"IS_SRVROLEMEMBER":       {1, 2, values(fixed(intType), func(*env, []sqltype.Value) (sqltype.Value, error) { return intValue(0), nil })},
 	"COL_LENGTH":             {2, 2, values(fixed(smallType), colLength)},
 	"COL_NAME":               {2, 2, values(fixed(nvarcharType(128)), colName)},
@@ -99,6 +92,9 @@ func objectID(e *env, v []sqltype.Value) (sqltype.Value, error) {
 			continue
 		}
 		if want == "" || want == strings.TrimSpace(o.code) {
+			if e.x.s.hides(o.header.id) {
+				return sqltype.Value{}, nil
+			}
 			return intValue(int64(o.header.id)), nil
 		}
 	}
@@ -108,7 +104,7 @@ func objectID(e *env, v []sqltype.Value) (sqltype.Value, error) {
 func byObjectID(f func(h *objectHeader) sqltype.Value) func(*env, []sqltype.Value) (sqltype.Value, error) {
 	return func(e *env, v []sqltype.Value) (sqltype.Value, error) {
 		for _, o := range e.x.s.engine.catalog.allObjects() {
-			if int64(o.header.id) == v[0].N {
+			if int64(o.header.id) == v[0].N && !e.x.s.hides(o.header.id) {
 				return f(o.header), nil
 			}
 		}
@@ -198,38 +194,4 @@ func tableByID(e *env, id int64) *tableDef {
 		}
 	}
 	return nil
-}
-
-// hasPermissions: every login is db_owner, so a permission is held where its
-// object exists.
-func hasPermissions(_ *compiler, args []*scalar) (*scalar, error) {
-	return derive(intType, func(e *env) (sqltype.Value, error) {
-		name, err := args[0].eval(e)
-		if err != nil {
-			return name, err
-		}
-		class, err := args[1].eval(e)
-		if err != nil {
-			return class, err
-		}
-		permission, err := args[2].eval(e)
-		if err != nil || permission.IsNull() {
-			return sqltype.Value{}, err
-		}
-		if strings.EqualFold(class.S, "OBJECT") {
-			id, err := objectID(e, []sqltype.Value{name})
-			if err != nil || id.IsNull() {
-				return sqltype.Value{}, err
-			}
-		}
-		return intValue(1), nil
-	}, args...), nil
-}
-
-func isMember(_ *env, v []sqltype.Value) (sqltype.Value, error) {
-	switch strings.ToLower(v[0].S) {
-	case "db_owner", "public":
-		return intValue(1), nil
-	}
-	return intValue(0), nil
 }

@@ -47,6 +47,7 @@ func (c *compiler) insert(spec *ast.InsertSpecification) (*insertPlan, error) {
 	if err != nil {
 		return nil, err
 	}
+	c.writeNeed(t.def, "INSERT", 0)
 	c.reads = true
 	t.usage = c.engine.usage.updates(t.def, nil)
 	p := &insertPlan{target: t, hints: &tableHints{indexID: -1}}
@@ -150,8 +151,10 @@ func (c *compiler) defaults(def *tableDef) ([]*scalar, error) {
 		}
 		level := c.level
 		c.level = nil
+		before := len(c.needs)
 		s, err := c.expression(col.def.expr, &scope{})
 		c.level = level
+		c.chainDefault(before, &def.objectHeader)
 		if err != nil {
 			return nil, err
 		}
@@ -212,7 +215,7 @@ func (c *compiler) insertValues(p *insertPlan, list []*ast.RowValue) error {
 		rows[i] = make([]*scalar, len(r.ColumnValues))
 		for j, x := range r.ColumnValues {
 			if _, ok := x.(*ast.DefaultLiteral); ok {
-				s, err := c.defaultOf(p.target.def.columns[p.columns[j]])
+				s, err := c.defaultOf(p.target.def, p.target.def.columns[p.columns[j]])
 				if err != nil {
 					return err
 				}
@@ -245,11 +248,14 @@ func (c *compiler) insertValues(p *insertPlan, list []*ast.RowValue) error {
 	return nil
 }
 
-func (c *compiler) defaultOf(col *columnDef) (*scalar, error) {
+func (c *compiler) defaultOf(def *tableDef, col *columnDef) (*scalar, error) {
 	if col.def == nil {
 		return literal(col.typ, sqltype.Value{}), nil
 	}
-	return c.expression(col.def.expr, &scope{})
+	before := len(c.needs)
+	s, err := c.expression(col.def.expr, &scope{})
+	c.chainDefault(before, &def.objectHeader)
+	return s, err
 }
 
 // build makes a whole row of the source's values and the defaults.

@@ -26,6 +26,16 @@ type modification struct {
 	event  triggerEvents
 }
 
+// columns are what SET names, as a set.
+func (m *modification) columns() (set columnSet) {
+	for _, s := range m.sets {
+		if s.column >= 0 {
+			set.add(s.column)
+		}
+	}
+	return set
+}
+
 // assigned are the columns that SET names.
 func (m *modification) assigned() (columns []int) {
 	if !m.target.def.fires(m.event) {
@@ -159,6 +169,8 @@ func (c *compiler) modify(st *modifySyntax) (*modification, error) {
 	if m.delete {
 		m.event = onDelete
 	}
+	base.written = true
+	c.writeNeed(def, map[bool]string{false: "UPDATE", true: "DELETE"}[m.delete], m.columns())
 	if m.output, err = c.output(st.output, st.into, m.target, m.event, others); err != nil {
 		return nil, err
 	}

@@ -130,7 +130,7 @@ func (c *compiler) setClauses(list []ast.SetClause, src *source, def *tableDef, 
 		}
 		var err error
 		if _, isDefault := a.NewValue.(*ast.DefaultLiteral); isDefault && s.column >= 0 {
-			s.value, err = c.defaultOf(def.columns[s.column])
+			s.value, err = c.defaultOf(def, def.columns[s.column])
 		} else {
 			s.value, err = c.expression(a.NewValue, sc)
 		}

@@ -40,6 +40,9 @@ func (c *compiler) output(out *ast.OutputClause, into *ast.OutputIntoClause, t *
 			return -1, err
 		}
 		sc.sources = append(sc.sources, src)
+		if t.variable < 0 {
+			c.pseudo = append(c.pseudo, pseudoTable{src, def})
+		}
 		return src.slot, nil
 	}
 	var err error
@@ -86,6 +89,7 @@ func (c *compiler) outputInto(into *ast.OutputIntoClause, sc *scope) (*outputInt
 	if err != nil {
 		return nil, err
 	}
+	c.writeNeed(t.def, "INSERT", 0)
 	if err := t.mayTakeOutput(); err != nil {
 		return nil, err
 	}

@@ -18,6 +18,8 @@ type procedure struct {
 	quotedIdentifier, ansiNulls bool
 	// options are the set_options of its creation.
 	options int32
+	// runAs is the user that EXECUTE AS names, 0 for the caller.
+	runAs int32
 }
 
 type procParam struct {
@@ -37,12 +39,17 @@ type procedureSyntax struct {
 	options   []ast.ProcedureOptionBase
 	replace   bool // CREATE OR ALTER
 	alter     bool
+	runAs     *ast.ExecuteAsClause
 }
 
 func (b *builder) createProcedure(st *procedureSyntax, text string, line int32) (node, error) {
 	for _, o := range st.options {
 		switch o := o.(type) {
-		case *ast.ExecuteAsProcedureOption: // everybody is db_owner here
+		case *ast.ExecuteAsProcedureOption:
+			if o.ExecuteAs == nil {
+				return nil, errSyntax("AS")
+			}
+			st.runAs = o.ExecuteAs
 		case *ast.ProcedureOption:
 			if o.OptionKind != "Recompile" {
 				return nil, notModelled("procedures WITH %s", o.OptionKind)
@@ -138,6 +145,12 @@ func (x *exec) defineProcedure(sc *statementScope, st *procedureSyntax, p *proce
 	}
 	def := *p
 	def.quotedIdentifier, def.ansiNulls = x.s.set.quotedIdentifier, x.s.set.ansiNulls
+	if err := x.mayDefine(owner, p.name, "PROCEDURE"); err != nil {
+		return err
+	}
+	if def.runAs, err = x.runsAs(st.runAs, owner); err != nil {
+		return err
+	}
 	return e.catalog.change(sc.undo, func() (func(), error) {
 		old, exists := e.catalog.objects[nameOf(owner, p.name)]
 		_, isProc := old.(*procedure)
@@ -182,7 +195,15 @@ func (x *exec) invoke(name string, mod *module, params []procParam, args []argum
 	y := &exec{s: s, ctx: x.ctx, w: x.w, caller: x, tries: x.tries, proc: proc}
 	if proc == nil {
 		y.proc = x.proc
+	} else {
+		y.chain = &proc.objectHeader
 	}
+	users := len(s.users)
+	defer func() { s.users = s.users[:users] }()
+	if proc != nil && proc.runAs != 0 {
+		s.users = append(s.users[:users:users], proc.runAs)
+	}
+	y.users = len(s.users)
 	y.enter(mod)
 	backs, err := y.bindArguments(name, params, args)
 	if err != nil {

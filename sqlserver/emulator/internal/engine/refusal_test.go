@@ -31,7 +31,7 @@ func TestValidButNotModelled(t *testing.T) {
 		`SET STATISTICS IO ON`,
 		`SET DATEFIRST 1`,
 		`ALTER DATABASE CURRENT SET QUERY_STORE = ON`,
-		`GRANT SELECT ON x TO public`,
+		`GRANT ALL ON x TO public`,
 		`DBCC CHECKDB`,
 		`KILL 99`,
 		`SELECT a FROM x WHERE a = ANY (SELECT 1)`,

@@ -174,6 +174,9 @@ func (c *compiler) tableFunction(name string, params []ast.ScalarExpression, as 
 		if f.server == nil {
 			return f.rows(values, emit)
 		}
+		if err := e.x.s.mayCall(strings.ToLower(name)); err != nil {
+			return err
+		}
 		list, err := f.server(e.x.s, values)
 		if err != nil {
 			return err

@@ -25,6 +25,9 @@ type session struct {
 	// shown is what other sessions see of this one.
 	shown atomic.Pointer[sessionState]
 
+	// users are the login's user and, above it, those of EXECUTE AS.
+	users []int32
+
 	set    settings
 	tran   *transaction
 	temp   *tempTables
@@ -53,7 +56,7 @@ type session struct {
 func newSession(e *Engine, l tds.Login) *session {
 	store := e.db.NewSession()
 	s := &session{
-		engine: e, store: store, id: store.ID(), login: l, opened: time.Now().UTC(),
+		users: []int32{e.userOf(l)}, engine: e, store: store, id: store.ID(), login: l, opened: time.Now().UTC(),
 		set: newSettings(l.ODBC), temp: newTempTables(), closed: make(chan struct{}),
 	}
 	s.publish()
@@ -187,6 +190,7 @@ func (s *session) Reset(ctx context.Context) {
 	s.temp.drop()
 	s.temp = newTempTables()
 	s.set = newSettings(s.login.ODBC)
+	s.users = s.users[:1]
 	s.loads, s.handle = nil, preparedHandles{}
 	s.lastError, s.rowCountVar = 0, 0
 	s.scopeIdentity, s.globalIdentity = sqltype.Value{}, sqltype.Value{}

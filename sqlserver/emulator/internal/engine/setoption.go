@@ -162,6 +162,9 @@ func (x *exec) setIdentityInsert(st *ast.SetIdentityInsertStatement) error {
 		return raise(1088, 16, 11, "Cannot find the object \"%s\" because it does not exist or you do not have permissions.", objectText(st.Table))
 	}
 	t, ok := o.(*tableDef)
+	if ok && !x.mayOn("ALTER", &t.objectHeader) {
+		return raise(1088, 16, 11, "Cannot find the object \"%s\" because it does not exist or you do not have permissions.", objectText(st.Table))
+	}
 	if !ok || t.identity == nil {
 		return raise(8106, 16, 1, "Table '%s' does not have the identity property. Cannot perform SET operation.", objectText(st.Table))
 	}

@@ -74,6 +74,9 @@ func sequenceGetRange(x *exec, args []argument) (int32, error) {
 	if !ok {
 		return 0, errNoObject(name)
 	}
+	if !x.mayOn("UPDATE", &q.objectHeader) {
+		return 0, errPermission("UPDATE", &q.objectHeader, x.s.engine.config.Database)
+	}
 	size := named(args, "@range_size", 1)
 	if size == nil {
 		return 0, raise(201, 16, 4, "Procedure or function 'sp_sequence_get_range' expects parameter '@range_size', which was not supplied.")

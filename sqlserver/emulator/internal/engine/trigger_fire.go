@@ -126,7 +126,10 @@ func (x *exec) fire(f firing) error {
 	if s.nesting >= maxProcedureNesting {
 		return raiseBatch(217, 16, 1, "Maximum stored procedure, function, trigger, or view nesting level exceeded (limit 32).")
 	}
-	y := &exec{s: s, ctx: x.ctx, w: x.w, caller: x, tries: x.tries, proc: &tr.procedure, firing: &f}
+	y := &exec{s: s, ctx: x.ctx, w: x.w, caller: x, tries: x.tries, proc: &tr.procedure, chain: &tr.objectHeader, firing: &f}
+	users := len(s.users)
+	y.users = users
+	defer func() { s.users = s.users[:users] }()
 	y.enter(tr.mod)
 	before, saved, identity := f.tran.count, s.set, s.scopeIdentity
 	f.tran.count++

@@ -21,6 +21,7 @@ type compiled[T any] struct {
 	slots   int
 	version int64
 	options planOptions
+	needs   []need
 }
 
 // binder lets a batch be bound before it runs.
@@ -37,12 +38,26 @@ func newUnit[T any](b *builder, line int32, build func(c *compiler) (T, error)) 
 	return u
 }
 
-// get is the unit's plan, and a fresh env to run it in.
+// get is the unit's plan, and a fresh env to run it in. Who lacks a permission
+// gets an error instead.
 func (u *unit[T]) get(x *exec) (T, *env, error) {
+	p, err := u.ready(x)
+	if err != nil {
+		var none T
+		return none, nil, err
+	}
+	if err := x.allowed(p.needs); err != nil {
+		return p.plan, nil, err
+	}
+	return p.plan, x.newEnv(p.slots, p.version), nil
+}
+
+// ready is the unit's plan for the catalog and the options of now.
+func (u *unit[T]) ready(x *exec) (*compiled[T], error) {
 	version := x.s.engine.catalog.version.Load()
 	options := x.s.set.planOptions
 	if p := u.plan.Load(); p != nil && p.version == version && p.options == options {
-		return p.plan, x.newEnv(p.slots, version), nil
+		return p, nil
 	}
 	c := &compiler{
 		engine: x.s.engine, session: x.s, vars: u.vars, filterable: options.wrongForFilteredIndex() == "",
@@ -56,14 +71,15 @@ func (u *unit[T]) get(x *exec) (T, *env, error) {
 				se.Line = u.line
 			}
 		}
-		return plan, nil, err
+		return nil, err
 	}
-	p := &compiled[T]{plan, len(c.slots), version, options}
+	c.readNeeds()
+	p := &compiled[T]{plan, len(c.slots), version, options, c.needs}
 	u.last.Store(c.shapeOf())
 	if !c.sessionOnly {
 		u.plan.Store(p)
 	}
-	return plan, x.newEnv(p.slots, version), nil
+	return p, nil
 }
 
 func (u *unit[T]) shape() *planShape { return u.last.Load() }
@@ -77,7 +93,7 @@ func (u *unit[T]) compile(c *compiler) (plan T, err error) {
 // runs, so a missing one is left for later (deferred name resolution), as is
 // everything about a table that is not there yet.
 func (u *unit[T]) bind(x *exec) error {
-	_, _, err := u.get(x)
+	_, err := u.ready(x)
 	if se, ok := err.(*sqlError); ok {
 		switch se.Number {
 		case 208, 2812, 308, 4902, 1088:

@@ -125,7 +125,7 @@ var _ = registerViews(map[string]*view{
 		list := slices.Collect(maps.Values(c.schemas))
 		c.mu.RUnlock()
 		slices.SortFunc(list, func(a, b *schema) int { return int(a.id - b.id) })
-		return eachRow(list, func(x *schema) []sqltype.Value { return catalogRow(schemaCols, x.name, x.id, 1) })
+		return eachRow(list, func(x *schema) []sqltype.Value { return catalogRow(schemaCols, x.name, x.id, x.owner) })
 	}},
 	"sys.sql_modules": {moduleCols, func(s *session) [][]sqltype.Value {
 		var rows [][]sqltype.Value

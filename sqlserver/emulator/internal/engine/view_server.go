@@ -7,9 +7,6 @@ import (
 
 var _ = registerViews(map[string]*view{
 	"sys.dm_exec_sessions": {sessionCols, sessionRows},
-	"sys.database_principals": {principalCols, func(*session) [][]sqltype.Value {
-		return [][]sqltype.Value{catalogRow(principalCols, "dbo", 1, "S", "SQL_USER", "dbo")}
-	}},
 })
 
 // sessionCols are those of sys.dm_exec_sessions (sql-docs) that the engine can
@@ -63,5 +60,3 @@ func (t *tableDef) entity(ix *storage.Index) int64 {
 	}
 	return int64(t.id) << 16
 }
-
-var principalCols = []outCol{vName("name"), vInt("principal_id"), {name: "type", typ: sqltype.Type{Kind: sqltype.Char, Length: 1, Collation: sqltype.DefaultCollation}}, vName("type_desc"), vName("default_schema_name")}

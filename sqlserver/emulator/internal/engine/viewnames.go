@@ -66,7 +66,7 @@ func (e *Engine) systemView(name *ast.SchemaObjectName) (*viewSource, error) {
 	if !ok || v.rows == nil {
 		return nil, notModelled("%s", key)
 	}
-	return &viewSource{v.cols, func(s *session) ([][]sqltype.Value, error) { return v.rows(s), nil }}, nil
+	return &viewSource{v.cols, func(s *session) ([][]sqltype.Value, error) { return s.visibleRows(key, v) }}, nil
 }
 
 // viewSource is a view to read.

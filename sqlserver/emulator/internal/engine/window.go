@@ -91,6 +91,7 @@ func (c *compiler) nextValue(x *ast.NextValueForExpression, sc *scope) (*scalar,
 	if !ok {
 		return nil, raiseBatch(11729, 16, 1, "Object '%s' is not a sequence object.", objectText(x.SequenceName))
 	}
+	c.need(need{object: &q.objectHeader, permission: "UPDATE"})
 	if x.OverClause != nil {
 		f, err := c.overClause("NEXT VALUE FOR", x.OverClause, sc)
 		if err != nil {
