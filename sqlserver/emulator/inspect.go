@@ -85,7 +85,7 @@ func goValue(v *sqltype.Value) any {
 	case sqltype.TinyInt, sqltype.SmallInt, sqltype.Int, sqltype.BigInt:
 		return v.N
 	case sqltype.Real, sqltype.Float:
-		return v.F
+		return v.Float()
 	case sqltype.Decimal:
 		return v.Decimal().StringFixed(int32(v.Scale))
 	case sqltype.Money:

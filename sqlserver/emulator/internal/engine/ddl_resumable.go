@@ -218,7 +218,7 @@ func (x *exec) alterPaused(sc *statementScope, st *ast.AlterIndexStatement) erro
 var _ = registerViews(map[string]*view{
 	"sys.index_resumable_operations": {resumableCols, func(s *session) [][]sqltype.Value {
 		return eachRow(s.engine.resumables.list(), func(op *resumable) []sqltype.Value {
-			percent := sqltype.Value{Kind: sqltype.Real, F: op.percent}
+			percent := sqltype.FloatValue(sqltype.Real, op.percent)
 			minutes := int(op.ended.Sub(op.began).Minutes())
 			return catalogRow(resumableCols, op.key.table, op.key.index, op.index, op.text, op.maxDOP, nil, 1, "PAUSED", op.began, op.ended, minutes, percent, nil)
 		})

@@ -176,7 +176,7 @@ func sqlValue(v any) (sqltype.Value, error) {
 	case int64:
 		return bigValue(v), nil
 	case float64:
-		return sqltype.Value{Kind: sqltype.Float, F: v}, nil
+		return sqltype.FloatValue(sqltype.Float, v), nil
 	case string:
 		return nvarcharValue(v), nil
 	case []byte:

@@ -62,7 +62,7 @@ func abs(_ *env, v []sqltype.Value) (sqltype.Value, error) {
 	x := v[0]
 	switch {
 	case x.Kind.IsApproximate():
-		x.F = math.Abs(x.F)
+		return sqltype.FloatValue(x.Kind, math.Abs(x.Float())), nil
 	case x.Big:
 		x.S = x.Decimal().Abs().String()
 	case x.N < 0:
@@ -95,8 +95,7 @@ func floor(_ *env, v []sqltype.Value) (sqltype.Value, error) {
 func whole(v sqltype.Value, f func(float64) float64, d func(decimal.Decimal) decimal.Decimal) (sqltype.Value, error) {
 	switch {
 	case v.Kind.IsApproximate():
-		v.F = f(v.F)
-		return v, nil
+		return sqltype.FloatValue(v.Kind, f(v.Float())), nil
 	case v.Kind == sqltype.Decimal:
 		return sqltype.NewDecimal(d(v.Decimal()), sqltype.Type{Kind: sqltype.Decimal, Precision: 38})
 	}
@@ -113,7 +112,7 @@ func round(_ *env, v []sqltype.Value) (sqltype.Value, error) {
 	}
 	if v[0].Kind.IsApproximate() {
 		f, _ := d.Float64()
-		return sqltype.Value{Kind: v[0].Kind, F: f}, nil
+		return sqltype.FloatValue(v[0].Kind, f), nil
 	}
 	t := sqltype.Type{Kind: v[0].Kind, Precision: 38, Scale: v[0].Scale}
 	wide, err := sqltype.NewDecimal(d, sqltype.Type{Kind: sqltype.Decimal, Precision: 38, Scale: v[0].Scale})
@@ -125,7 +124,7 @@ func round(_ *env, v []sqltype.Value) (sqltype.Value, error) {
 
 func power(_ *env, v []sqltype.Value) (sqltype.Value, error) {
 	f := math.Pow(v[0].Float(), v[1].Float())
-	return sqltype.Convert(sqltype.Value{Kind: sqltype.Float, F: f}, sqltype.Type{Kind: v[0].Kind, Precision: 38, Scale: v[0].Scale}, 0)
+	return sqltype.Convert(sqltype.FloatValue(sqltype.Float, f), sqltype.Type{Kind: v[0].Kind, Precision: 38, Scale: v[0].Scale}, 0)
 }
 
 func sqrt(_ *env, v []sqltype.Value) (sqltype.Value, error) {
@@ -133,7 +132,7 @@ func sqrt(_ *env, v []sqltype.Value) (sqltype.Value, error) {
 	if f < 0 {
 		return sqltype.Value{}, raise(3623, 16, 1, "An invalid floating point operation occurred.")
 	}
-	return sqltype.Value{Kind: sqltype.Float, F: math.Sqrt(f)}, nil
+	return sqltype.FloatValue(sqltype.Float, math.Sqrt(f)), nil
 }
 
 // pickOne is GREATEST (1) or LEAST (-1); NULLs are passed over.
@@ -177,7 +176,7 @@ func buildRand(*compiler, []*scalar) (*scalar, error) {
 		for _, x := range b {
 			n = n<<8 | uint64(x)
 		}
-		return sqltype.Value{Kind: sqltype.Float, F: float64(n>>11) / (1 << 53)}, nil
+		return sqltype.FloatValue(sqltype.Float, float64(n>>11)/(1<<53)), nil
 	}}, nil
 }
 

@@ -29,7 +29,7 @@ func (c *compiler) literal(x ast.ScalarExpression) (*scalar, error) {
 		if err != nil {
 			return nil, errSyntax(x.Value)
 		}
-		return literal(floatType, sqltype.Value{Kind: sqltype.Float, F: f}), nil
+		return literal(floatType, sqltype.FloatValue(sqltype.Float, f)), nil
 	case *ast.StringLiteral:
 		return stringLiteral(x.Value, x.IsNational)
 	case *ast.BinaryLiteral:

@@ -273,7 +273,7 @@ func floatArithmetic(op string, t sqltype.Type, a, b float64) (sqltype.Value, er
 	default:
 		return sqltype.Value{}, raise(8117, 16, 1, "Operand data type %s is invalid for %s operator.", t.Name(), op)
 	}
-	return sqltype.Convert(sqltype.Value{Kind: sqltype.Float, F: r}, t, 0)
+	return sqltype.Convert(sqltype.FloatValue(sqltype.Float, r), t, 0)
 }
 
 // concat is + over texts or binaries. The result is as long as both, at most

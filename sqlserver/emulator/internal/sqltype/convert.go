@@ -55,7 +55,7 @@ func toInteger(v Value, to Type) (Value, error) {
 	case v.Kind == Money:
 		n = v.Decimal().Round(0).IntPart()
 	case v.Kind.IsApproximate():
-		f := math.Trunc(v.F)
+		f := math.Trunc(v.float())
 		if math.IsNaN(f) || f < math.MinInt64 || f >= math.MaxInt64 {
 			return Value{}, errOverflow(to)
 		}
@@ -187,7 +187,7 @@ func toDecimal(v Value, to Type) (Value, error) {
 	d := v.Decimal()
 	switch {
 	case v.Kind.IsNumeric():
-		if v.Kind.IsApproximate() && (math.IsNaN(v.F) || math.IsInf(v.F, 0)) {
+		if v.Kind.IsApproximate() && (math.IsNaN(v.float()) || math.IsInf(v.float(), 0)) {
 			return Value{}, errOverflow(to)
 		}
 	case v.Kind.IsText():
@@ -230,7 +230,7 @@ func toFloat(v Value, to Type) (Value, error) {
 	if math.IsInf(f, 0) {
 		return Value{}, errOverflow(to)
 	}
-	return Value{Kind: to.Kind, F: f}, nil
+	return FloatValue(to.Kind, f), nil
 }
 
 func toTemporal(v Value, to Type) (Value, error) {

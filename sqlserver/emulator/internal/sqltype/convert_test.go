@@ -36,7 +36,7 @@ func TestConvert(t *testing.T) {
 		{nvarchar("123456789012345678901234567890.5"), Type{Kind: Decimal, Precision: 38, Scale: 1}, "123456789012345678901234567890.5"},
 		{integer(5), Type{Kind: Decimal, Precision: 5, Scale: 2}, "5.00"},
 		{integer(2), Type{Kind: Bit}, "1"},
-		{Value{Kind: Float, F: 2.9}, Type{Kind: Int}, "2"},
+		{FloatValue(Float, 2.9), Type{Kind: Int}, "2"},
 		{nvarchar("2026-02-28T23:59:59.9995"), Type{Kind: DateTime2, Scale: 3}, "2026-03-01 00:00:00.000"},
 		{nvarchar("2026-02-28 23:59:59.998"), Type{Kind: DateTime}, "Feb 28 2026 11:59PM"},
 		{nvarchar("20260228"), Type{Kind: Date}, "2026-02-28"},

@@ -30,7 +30,7 @@ func (v Value) Decimal() decimal.Decimal {
 	case v.Kind == Money:
 		return decimal.New(v.N, -4)
 	case v.Kind.IsApproximate():
-		return decimal.NewFromFloat(v.F)
+		return decimal.NewFromFloat(v.float())
 	}
 	return decimal.NewFromInt(v.N)
 }
@@ -38,7 +38,7 @@ func (v Value) Decimal() decimal.Decimal {
 func (v Value) float() float64 {
 	switch {
 	case v.Kind.IsApproximate():
-		return v.F
+		return math.Float64frombits(uint64(v.N))
 	case v.Kind.IsInteger():
 		return float64(v.N)
 	}

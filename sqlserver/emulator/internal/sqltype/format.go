@@ -28,7 +28,7 @@ func FormatStyle(v Value, style int) (string, error) {
 	case v.Kind == Money:
 		return v.Decimal().StringFixed(2), nil
 	case v.Kind.IsApproximate():
-		return formatFloat(v.F), nil
+		return formatFloat(v.float()), nil
 	case v.Kind == UniqueIdentifier:
 		return FormatGUID(v.S), nil
 	case v.Kind.IsBinary():

@@ -2,6 +2,8 @@
 // protocol, engine and storage hand to each other.
 package sqltype
 
+import "math"
+
 // Kind is a SQL Server type family. Length, precision and scale are in Type.
 type Kind uint8
 
@@ -78,7 +80,8 @@ type Collation struct {
 // 100 ns ticks: since 0001-01-01 for those with a date (UTC for
 // datetimeoffset), since midnight for time; for date it is days. Decimal and
 // money are N scaled by the type's scale when they fit (at most 18 digits),
-// else S holds the decimal text and Big is true. Float and real are in F.
+// else S holds the decimal text and Big is true. Float and real are in N as the
+// bits of a float64: FloatValue and Float.
 // A uniqueidentifier is 16 bytes in S in the order of its text form.
 type Value struct {
 	Kind   Kind
@@ -86,9 +89,11 @@ type Value struct {
 	Offset int16 // datetimeoffset: minutes east of UTC
 	Scale  uint8 // decimal: digits behind the point in N
 	N      int64
-	F      float64
 	S      string
 }
+
+// FloatValue is a float or real.
+func FloatValue(k Kind, f float64) Value { return Value{Kind: k, N: int64(math.Float64bits(f))} }
 
 // IsNull says whether the value is NULL.
 func (v Value) IsNull() bool { return v.Kind == Null }

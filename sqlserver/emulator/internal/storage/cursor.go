@@ -73,6 +73,7 @@ type Cursor struct {
 	// seen. until is the other edge. current is the entry being locked.
 	from, until, current *entry
 	edges                [2]entry
+	places               [2]version // of the edges
 	chunk                int
 	exhausted            bool
 
@@ -124,7 +125,7 @@ func (c *Cursor) Begin(ctx context.Context, tx *Txn, t *Table, r ScanRequest) {
 		c.timeout = 0
 	}
 	c.instant = r.Lock == S && !c.r.Hold
-	c.edges = [2]entry{edge(r.Lower, -1), edge(r.Upper, +1)}
+	c.edges = [2]entry{edge(r.Lower, -1, &c.places[0]), edge(r.Upper, +1, &c.places[1])}
 	c.from, c.until = &c.edges[0], &c.edges[1]
 	if r.Reverse {
 		c.from, c.until = c.until, c.from
@@ -133,14 +134,15 @@ func (c *Cursor) Begin(ctx context.Context, tx *Txn, t *Table, r ScanRequest) {
 
 // edge is the place in an index where a bound cuts; outside is -1 for a lower
 // bound and +1 for an upper one.
-func edge(b Bound, outside int8) entry {
+func edge(b Bound, outside int8, of *version) entry {
 	if !b.Set {
 		return entry{edge: outside, keyed: true}
 	}
 	if !b.Inclusive {
 		outside = -outside
 	}
-	return entry{edge: outside, keyed: true, row: b.Prefix, parts: len(b.Prefix)}
+	of.values = b.Prefix
+	return entry{edge: outside, keyed: true, of: of, parts: uint16(len(b.Prefix))}
 }
 
 // Next returns the next row, or false at the end. Errors are ErrLockTimeout,

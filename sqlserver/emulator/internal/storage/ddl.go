@@ -35,7 +35,7 @@ func (t *Table) CreateIndex(ctx context.Context, tx *Txn, spec IndexSpec) (*Inde
 				return false
 			})
 		}
-		ix.tree.Set(&entry{index: ix, rec: b.rec, row: values})
+		ix.tree.Set(&entry{index: ix, rec: b.rec, of: b.rec.head})
 		return duplicate == nil
 	})
 	if duplicate != nil {

@@ -65,6 +65,7 @@ type Index struct {
 	// writing.
 	near   btree.PathHint
 	probes [2]entry
+	probed version
 }
 
 // newIndex makes an empty index. base is the clustered key, nil for a heap and
@@ -104,10 +105,10 @@ func (ix *Index) heap() bool { return ix.slot == 0 && len(ix.spec.Key) == 0 }
 func (ix *Index) less(a, b *entry) bool {
 	n := len(ix.order)
 	if a.edge != 0 {
-		n = a.parts
+		n = int(a.parts)
 	}
 	if b.edge != 0 {
-		n = min(n, b.parts)
+		n = min(n, int(b.parts))
 	}
 	for i := range n {
 		p := &ix.order[i]
@@ -156,17 +157,18 @@ func (ix *Index) sees(v *version, e *entry) bool {
 	if v == e.rec.head {
 		return e.ghost == nil
 	}
-	return ix.holds(v.values) && ix.sameKey(v.values, e.row)
+	return ix.holds(v.values) && ix.sameKey(v.values, e.of.values)
 }
 
 // equals walks the entries, ghosts too, whose key is that of values. The
 // table's mutex is held for writing.
 func (ix *Index) equals(values []sqltype.Value, visit func(*entry) bool) {
 	from, to := &ix.probes[0], &ix.probes[1]
-	*from = entry{row: values, edge: -1, parts: len(ix.spec.Key)}
-	*to = entry{row: values, edge: +1, parts: len(ix.spec.Key)}
+	ix.probed.values = values
+	*from = entry{of: &ix.probed, edge: -1, parts: uint16(len(ix.spec.Key))}
+	*to = entry{of: &ix.probed, edge: +1, parts: uint16(len(ix.spec.Key))}
 	ix.tree.AscendHint(from, func(e *entry) bool { return ix.less(e, to) && visit(e) }, &ix.near)
-	from.row, to.row = nil, nil
+	ix.probed.values = nil
 }
 
 // key is the key of a row, part by part.

@@ -68,6 +68,15 @@ func (r *record) setSlot(i int, e *entry) {
 	r.slots[i] = e
 }
 
+// newRow is what a row needs when it is new, in one piece: tables are large,
+// and the collector walks every piece.
+type newRow struct {
+	rec     record
+	version version
+	base    entry
+	slots   [3]*entry
+}
+
 // newest is the last version that is committed or own.
 func (r *record) newest(own *txnStatus) *version {
 	v := r.head
@@ -97,8 +106,8 @@ func (r *record) at(snapshot uint64, own *txnStatus) *version {
 type entry struct {
 	index *Index
 	rec   *record
-	// row holds the key columns: the values of a version with this key.
-	row  []sqltype.Value
+	// of is a version of rec with this key.
+	of   *version
 	lock resource
 	// ghost is who emptied the entry, nil while the newest version is in it.
 	// Whoever holds a lock on the entry may read it without the table's mutex.
@@ -107,11 +116,11 @@ type entry struct {
 	removed bool
 
 	// edge is not 0 for a place between entries: just before (-1) or after (+1)
-	// all whose first parts key parts equal row; keyed says that row holds the
-	// parts of the key instead of the columns of the table.
+	// all whose first parts key parts equal those of of; keyed says that of holds
+	// the parts of the key instead of the columns of the table.
 	edge  int8
 	keyed bool
-	parts int
+	parts uint16
 }
 
 func (e *entry) lockable() *resource { return &e.lock }
@@ -130,7 +139,7 @@ func (e *entry) live() bool { return e.ghost == nil && !e.removed }
 
 func (e *entry) part(p *KeyPart, i int) *sqltype.Value {
 	if e.keyed {
-		return &e.row[i]
+		return &e.of.values[i]
 	}
-	return &e.row[p.Column]
+	return &e.of.values[p.Column]
 }

@@ -84,7 +84,7 @@ func (tx *Txn) undo(c *change) {
 	tx.db.meters.versions.Add(-1)
 	for _, e := range c.rec.slots {
 		if e != nil {
-			e.row = c.rec.head.values
+			e.of = c.rec.head
 		}
 	}
 }

@@ -18,7 +18,7 @@ func (tx *Txn) Insert(ctx context.Context, t *Table, values []sqltype.Value) err
 		return err
 	}
 	t.checkWidth(values)
-	rec := &record{}
+	born := &newRow{}
 	steps := tx.steps[:0]
 	for _, ix := range t.indexes {
 		if ix != nil && ix.holds(values) {
@@ -26,7 +26,7 @@ func (tx *Txn) Insert(ctx context.Context, t *Table, values []sqltype.Value) err
 		}
 	}
 	tx.steps, tx.stays = steps, tx.stays[:0]
-	return tx.apply(ctx, a, rec, values, steps)
+	return tx.apply(ctx, a, &born.rec, born, values, steps)
 }
 
 // Update replaces a row that this transaction read with U or X locks, and
@@ -68,7 +68,7 @@ func (tx *Txn) write(ctx context.Context, t *Table, row Row, values []sqltype.Va
 	if err != nil {
 		return err
 	}
-	return tx.apply(ctx, a, rec, values, steps)
+	return tx.apply(ctx, a, rec, nil, values, steps)
 }
 
 // lockBase takes the X lock that allows to change a row.
@@ -79,8 +79,8 @@ func (tx *Txn) lockBase(ctx context.Context, a *access, row Row) (*record, error
 	if row.rec != nil {
 		base = row.rec.slot(0)
 	}
-	if base == nil || !t.base.sameKey(base.row, row.Values) {
-		base, _ = t.base.tree.GetHint(&entry{rec: &record{id: row.ID}, row: row.Values}, a.nearIn(t.base))
+	if base == nil || !t.base.sameKey(base.of.values, row.Values) {
+		base, _ = t.base.tree.GetHint(&entry{rec: &record{id: row.ID}, of: &version{values: row.Values}}, a.nearIn(t.base))
 	}
 	t.mu.RUnlock()
 	if base == nil {
@@ -155,12 +155,13 @@ func (t *Table) ghostOf(rec *record, ix *Index, values []sqltype.Value) *entry {
 	if rec.ghosts == 0 {
 		return nil
 	}
-	e, _ := ix.tree.Get(&entry{rec: rec, row: values})
+	e, _ := ix.tree.Get(&entry{rec: rec, of: &version{values: values}})
 	return e
 }
 
 // apply makes a change whose locks are held, once no unique key is in its way.
-func (tx *Txn) apply(ctx context.Context, a *access, rec *record, values []sqltype.Value, steps []step) error {
+// born is the space of a row that is new, nil for one that is there.
+func (tx *Txn) apply(ctx context.Context, a *access, rec *record, born *newRow, values []sqltype.Value, steps []step) error {
 	t := a.table
 	for {
 		t.mu.Lock()
@@ -173,7 +174,7 @@ func (tx *Txn) apply(ctx context.Context, a *access, rec *record, values []sqlty
 			return err
 		}
 	}
-	tx.place(a, rec, values, steps)
+	tx.place(a, rec, born, values, steps)
 	t.mu.Unlock()
 	for _, ix := range tx.stays {
 		ix.ops.updates.Add(1)
@@ -188,16 +189,20 @@ func (tx *Txn) apply(ctx context.Context, a *access, rec *record, values []sqlty
 
 // place writes a change into the record and the trees. The table's mutex is
 // held.
-func (tx *Txn) place(a *access, rec *record, values []sqltype.Value, steps []step) {
+func (tx *Txn) place(a *access, rec *record, born *newRow, values []sqltype.Value, steps []step) {
 	t := a.table
-	if rec.head == nil {
+	var v *version
+	if born != nil {
 		t.nextRow++
 		rec.id = t.nextRow
-		rec.slots = make([]*entry, len(t.indexes))
+		rec.slots = born.slots[:0]
+		v = &born.version
 	} else {
 		tx.db.meters.versions.Add(1)
+		v = new(version)
 	}
-	c := change{table: t, rec: rec, version: &version{values: values, by: tx.status, prev: rec.head}}
+	*v = version{values: values, by: tx.status, prev: rec.head}
+	c := change{table: t, rec: rec, version: v}
 	rec.head = c.version
 	from := len(tx.moves)
 	for i := range steps {
@@ -208,7 +213,12 @@ func (tx *Txn) place(a *access, rec *record, values []sqltype.Value, steps []ste
 			if m.to != nil && !m.to.removed {
 				m.revived = m.to.ghost
 			} else {
-				m.to = &entry{index: s.index, rec: rec, row: values}
+				if born != nil && s.index == t.base {
+					m.to = &born.base
+				} else {
+					m.to = new(entry)
+				}
+				*m.to = entry{index: s.index, rec: rec, of: v}
 				if !a.keep.covers(X) {
 					// Nobody can have a lock on it yet.
 					tx.db.locks.try(&tx.locks, m.to, X)
@@ -225,7 +235,7 @@ func (tx *Txn) place(a *access, rec *record, values []sqltype.Value, steps []ste
 		// Entries that stay let the old values go.
 		for _, e := range rec.slots {
 			if e != nil {
-				e.row = values
+				e.of = v
 			}
 		}
 	}

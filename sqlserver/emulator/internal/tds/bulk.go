@@ -61,16 +61,17 @@ func (r *bulkReader) next() ([]sqltype.Value, bool, error) {
 	switch token := m.u8(); {
 	case token == tokenRow:
 		for i := range r.types {
-			r.row[i] = m.value(&r.types[i], true)
+			r.read(i)
 		}
 	case token == tokenNBCRow:
 		// The bitmap is copied: reading on may move the buffer.
 		var nulls [(maxColumns + 7) / 8]byte
 		copy(nulls[:], m.bytes((len(r.types)+7)/8))
 		for i := range r.types {
-			r.row[i] = sqltype.Value{}
 			if nulls[i/8]&(1<<(i%8)) == 0 {
-				r.row[i] = m.value(&r.types[i], true)
+				r.read(i)
+			} else {
+				r.row[i] = sqltype.Value{}
 			}
 		}
 	case token == tokenDone:
@@ -82,6 +83,16 @@ func (r *bulkReader) next() ([]sqltype.Value, bool, error) {
 		m.malformed("token 0x%02X among the rows of a bulk load", token)
 	}
 	return r.row, m.err == nil, m.err
+}
+
+// read reads the value of a column. Columns of bulk loads often say the same row
+// after row: a million rows then hold one copy.
+func (r *bulkReader) read(column int) {
+	v := r.m.value(&r.types[column], true)
+	if last := &r.row[column]; v.S == last.S {
+		v.S = last.S
+	}
+	r.row[column] = v
 }
 
 // drain reads what an engine left unread, so that the next message is found.

@@ -109,9 +109,9 @@ func (w *wireType) decode(b []byte) (sqltype.Value, bool) {
 	case sqltype.Real, sqltype.Float:
 		switch len(b) {
 		case 4:
-			v.F = float64(math.Float32frombits(binary.LittleEndian.Uint32(b)))
+			return sqltype.FloatValue(w.typ.Kind, float64(math.Float32frombits(binary.LittleEndian.Uint32(b)))), true
 		case 8:
-			v.F = math.Float64frombits(binary.LittleEndian.Uint64(b))
+			return sqltype.FloatValue(w.typ.Kind, math.Float64frombits(binary.LittleEndian.Uint64(b))), true
 		default:
 			return v, false
 		}

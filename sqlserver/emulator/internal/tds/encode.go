@@ -288,9 +288,9 @@ func appendFixed(b []byte, kind sqltype.Kind, v *sqltype.Value) []byte {
 	case sqltype.BigInt:
 		return binary.LittleEndian.AppendUint64(b, uint64(v.N))
 	case sqltype.Real:
-		return binary.LittleEndian.AppendUint32(b, math.Float32bits(float32(v.F)))
+		return binary.LittleEndian.AppendUint32(b, math.Float32bits(float32(v.Float())))
 	case sqltype.Float:
-		return binary.LittleEndian.AppendUint64(b, math.Float64bits(v.F))
+		return binary.LittleEndian.AppendUint64(b, math.Float64bits(v.Float()))
 	case sqltype.Date:
 		return appendDate(b, v.N)
 	case sqltype.DateTime:

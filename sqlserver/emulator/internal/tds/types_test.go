@@ -53,7 +53,7 @@ func TestDriverReadsEveryColumnType(t *testing.T) {
 		{"decimal rounded", sqltype.Type{Kind: sqltype.Decimal, Precision: 18, Scale: 1}, sqltype.Value{Kind: sqltype.Decimal, N: 1995, Scale: 3}, []byte("2.0"), "DECIMAL"},
 		{"big decimal", sqltype.Type{Kind: sqltype.Decimal, Precision: 38, Scale: 10}, sqltype.Value{Kind: sqltype.Decimal, Big: true, S: big, Scale: 10}, []byte(big), "DECIMAL"},
 		{"money", sqltype.Type{Kind: sqltype.Money}, sqltype.Value{Kind: sqltype.Money, N: -10001}, []byte("-1.0001"), "MONEY"},
-		{"real", sqltype.Type{Kind: sqltype.Real}, sqltype.Value{Kind: sqltype.Real, F: 1.5}, 1.5, "REAL"},
+		{"real", sqltype.Type{Kind: sqltype.Real}, sqltype.FloatValue(sqltype.Real, 1.5), 1.5, "REAL"},
 		{"bit from an int", sqltype.Type{Kind: sqltype.Bit}, sqltype.Value{Kind: sqltype.Int, N: 1}, true, "BIT"},
 		{"datetime", sqltype.Type{Kind: sqltype.DateTime}, sqltype.Value{Kind: sqltype.DateTime, N: n}, when.Truncate(time.Millisecond).Add(time.Millisecond), "DATETIME"},
 		{"datetime that rounds into the next day", sqltype.Type{Kind: sqltype.DateTime}, sqltype.Value{Kind: sqltype.DateTime, N: n + 32_000}, time.Date(2000, 1, 1, 0, 0, 0, 0, time.UTC), "DATETIME"},
