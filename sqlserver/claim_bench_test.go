@@ -10,6 +10,7 @@ import (
 	"os"
 	"os/exec"
 	"runtime"
+	"runtime/debug"
 	"runtime/pprof"
 	"strings"
 	"sync/atomic"
@@ -153,6 +154,7 @@ func benchmarkClaim(b *testing.B, encrypt string) {
 		batch   = 500
 		backlog = 50_000
 	)
+	defer debug.SetGCPercent(debug.SetGCPercent(400)) // what the worker's heap floor comes to
 	e := startEngine(b)
 	o := newOutboxOn(b, strings.Replace(e.dsn, "encrypt=true", "encrypt="+encrypt, 1), scripts.Options{})
 	s := o.store(func(c *sqlserver.Config) { c.Logger = nil })

@@ -192,7 +192,7 @@ func (c *compiler) modify(st *modifySyntax) (*modification, error) {
 type change struct {
 	row  storage.Row
 	next []sqltype.Value
-	snap snapshot
+	snap *snapshot // where OUTPUT needs it
 }
 
 func (n *modifier) run(x *exec) (signal, error) {
@@ -271,7 +271,8 @@ func (m *modification) find(e *env) ([]change, error) {
 			}
 		}
 		if m.keep {
-			c.snap = m.slots.save(e)
+			snap := m.slots.save(e)
+			c.snap = &snap
 		}
 		changes = append(changes, c)
 		if int64(len(changes)) == limit {
@@ -310,7 +311,7 @@ func (m *modification) newRow(e *env, old []sqltype.Value) ([]sqltype.Value, err
 
 func (m *modification) apply(e *env, c *change, res *results, verb string) error {
 	if m.keep {
-		m.slots.restore(e, c.snap)
+		m.slots.restore(e, *c.snap)
 	}
 	if m.delete {
 		if err := m.target.remove(e, c.row); err != nil {

@@ -97,6 +97,9 @@ func (t *target) claim(e *env, mode storage.LockMode) error {
 func (t *target) store(col int, v sqltype.Value) (sqltype.Value, error) {
 	c := t.def.columns[col]
 	out, err := sqltype.Assign(v, c.typ)
+	if err == nil {
+		return out, nil
+	}
 	var cut *sqltype.Truncation
 	if errors.As(err, &cut) {
 		return out, raiseTerminated(2628, 16, 1, "String or binary data would be truncated in table '%s', column '%s'. Truncated value: '%s'.", t.longName(), c.name, truncatedText(cut.Kept))
@@ -175,6 +178,9 @@ func (t *target) remove(e *env, old storage.Row) error {
 
 // duplicate names the index of a duplicate key.
 func (t *target) duplicate(err error) error {
+	if err == nil {
+		return nil
+	}
 	var dup *storage.DuplicateKeyError
 	if !errors.As(err, &dup) {
 		return err
