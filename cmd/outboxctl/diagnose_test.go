@@ -204,6 +204,7 @@ func TestDiagnoseExitCodes(t *testing.T) {
 		{[]string{"diagnose", dsn, "--top=0"}, exitUsage, "--top is 0"},
 		{[]string{"diagnose", dsn, "--since=yesterday"}, exitUsage, "neither a duration"},
 		{[]string{"diagnose", dsn, "--since=-2h"}, exitUsage, "must be more than 0"},
+		{[]string{"diagnose", dsn, "--since=2999-01-01"}, exitUsage, "since is 2999-01-01 00:00:00 UTC"},
 		{[]string{"diagnose", dsn, "--table=elsewhere"}, exitFailed, "the table dbo.elsewhere cannot be seen"},
 		{[]string{"diagnose", dsn, "--html=/no/such/folder/x.html"}, exitFailed, "write the report"},
 		{[]string{"diagnose", dsn, "--since=2026-01-31"}, exitDone, ""},

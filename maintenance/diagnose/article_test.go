@@ -123,8 +123,8 @@ func (o *outbox) fakeArticle() {
 	})
 	o.fake(emulator.FakeView{
 		Name:    "sys.dm_db_index_operational_stats",
-		Columns: []string{"database_id", "object_id", "index_id", "partition_number", "page_latch_wait_count", "page_latch_wait_in_ms"},
-		Rows:    [][]any{{5, object, pk, 1, 410_000, 2_950_000}, {5, object, wide, 1, 9_000, 12_000}},
+		Columns: []string{"database_id", "object_id", "index_id", "partition_number", "page_latch_wait_count", "page_latch_wait_in_ms", "index_lock_promotion_count"},
+		Rows:    [][]any{{5, object, pk, 1, 410_000, 2_950_000, 96}, {5, object, wide, 1, 9_000, 12_000, 0}},
 	})
 	o.fake(emulator.FakeView{Name: "sys.dm_os_job_object", Columns: []string{"process_memory_limit_mb BIGINT", "non_sos_mem_gap_mb BIGINT"}, Rows: [][]any{{44_500, 2_004}}})
 	o.fake(emulator.FakeView{
@@ -170,6 +170,12 @@ func loadOfAnHour(now time.Time) emulator.FakeView {
 // fakeQueryStore turns it on: one statement that changed its plan and got dearer.
 func (o *outbox) fakeQueryStore() {
 	now := time.Now().UTC()
+	// The worker's flip, which Query Store keeps without the name of its batch.
+	sets, err := o.server.Exec(o.t.Context(), "SELECT qs.query_hash FROM sys.dm_exec_query_stats AS qs CROSS APPLY sys.dm_exec_sql_text(qs.sql_handle) AS st WHERE st.text LIKE '%outbox:FlipClaim%' AND SUBSTRING(st.text, qs.statement_start_offset / 2 + 1, 60) LIKE '%UPDATE e%'")
+	if err != nil || len(sets[0].Rows) != 1 {
+		o.t.Fatalf("the hash of the flip: %v, %v", sets, err)
+	}
+	flip := sets[0].Rows[0][0]
 	o.fake(emulator.FakeView{
 		Name:    "sys.database_query_store_options",
 		Columns: []string{"desired_state", "desired_state_desc", "actual_state", "actual_state_desc", "query_capture_mode_desc", "current_storage_size_mb", "max_storage_size_mb"},
@@ -181,15 +187,16 @@ func (o *outbox) fakeQueryStore() {
 			{1, "(@P0 int)select top 100 id, payload from dbo.outbox_event with (updlock, rowlock, readpast) where event_type = @P0 and status = 0 order by id"},
 			{2, "(@id bigint)UPDATE dbo.outbox_event SET status = 1 WHERE id = @id"},
 			{3, "SELECT 1 FROM dbo.outbox_event_archive"},
+			{4, "UPDATE e SET status = 1, processed_at = @now FROM OPENJSON(@ids) AS c INNER LOOP JOIN [dbo].[outbox_event] AS e ON e.id = c.id"},
 		},
 	})
 	o.fake(emulator.FakeView{
 		Name: "sys.query_store_query", Columns: []string{"query_id", "query_text_id", "query_hash"},
-		Rows: [][]any{{11, 1, []byte{1, 2, 3, 4, 5, 6, 7, 8}}, {12, 2, []byte{2, 2, 3, 4, 5, 6, 7, 8}}, {13, 3, []byte{3, 2, 3, 4, 5, 6, 7, 8}}},
+		Rows: [][]any{{11, 1, []byte{1, 2, 3, 4, 5, 6, 7, 8}}, {12, 2, []byte{2, 2, 3, 4, 5, 6, 7, 8}}, {13, 3, []byte{3, 2, 3, 4, 5, 6, 7, 8}}, {14, 4, flip}},
 	})
 	o.fake(emulator.FakeView{
 		Name: "sys.query_store_plan", Columns: []string{"plan_id", "query_id", "query_plan_hash", "is_forced_plan", "force_failure_count BIGINT", "last_force_failure_reason_desc NVARCHAR(128)"},
-		Rows: [][]any{{21, 11, []byte{9}, false, 0, "NONE"}, {22, 11, []byte{8}, false, 0, "NONE"}, {23, 12, []byte{7}, true, 4, "NO_INDEX"}, {24, 13, []byte{6}, false, 0, "NONE"}},
+		Rows: [][]any{{21, 11, []byte{9}, false, 0, "NONE"}, {22, 11, []byte{8}, false, 0, "NONE"}, {23, 12, []byte{7}, true, 4, "NO_INDEX"}, {24, 13, []byte{6}, false, 0, "NONE"}, {25, 14, []byte{5}, false, 0, "NONE"}},
 	})
 	o.fake(emulator.FakeView{
 		Name: "sys.query_store_runtime_stats_interval", Columns: []string{"runtime_stats_interval_id", "start_time", "end_time"},
@@ -215,6 +222,8 @@ func (o *outbox) fakeQueryStore() {
 			{6, 23, 3, 0, 500_000, 210.0, 160.0, 7.0, 0.0, 4_700.0},
 			{7, 23, 4, 0, 60_000, 220.0, 170.0, 7.0, 0.0, 4_700.0},
 			{8, 24, 4, 0, 60_000, 220.0, 170.0, 7.0, 0.0, 0.0},
+			{9, 25, 3, 0, 300, 1_900.0, 1_500.0, 720.0, 100.0, 300_000.0},
+			{10, 25, 4, 0, 100, 1_900.0, 1_500.0, 720.0, 100.0, 260_000.0},
 		},
 	}
 	o.fake(stats)
@@ -226,12 +235,20 @@ func TestTheArticle(t *testing.T) {
 	if r.Verdict != diagnose.Bad || r.ServiceObjective != "BC_Gen5_8" {
 		t.Errorf("the report is %s on %s", r.Verdict, r.ServiceObjective)
 	}
+	// 7 flips of 290,000 bytes for 700 events, by the hash of the query.
+	logged := false
+	for _, f := range section(t, r, "statements").Evidence.Figures {
+		logged = logged || f.Name == "log per event, all named statements" && f.Value == 2900.0
+	}
+	if !logged {
+		t.Errorf("figures: %+v", section(t, r, "statements").Evidence.Figures)
+	}
 	for id, want := range map[string][]string{
 		"statements": {"An UPDATE … OUTPUT claims in one statement"},
 		"plan_cache": {"is compiled 2 times over. They differ in ARITHABORT."},
 		"claim_plan": {"passes over the filtered index IX_outbox_retry, IX_outbox_claim", "status is a parameter in it"},
 		"physics": {
-			"The table does not fit in memory: 45,000,000 rows and their indexes take 118 GB, and the whole engine has 41.5 GB (6.28 GB of it kept for In-Memory OLTP)",
+			"The table does not fit in memory: 45,000,000 rows and their indexes take 118 GB (the table alone 58 GB), and the whole engine has 41.5 GB (6.28 GB of it kept for In-Memory OLTP)",
 			"times its payload: insert, flip and purge",
 		},
 		"indexes": {
@@ -239,6 +256,7 @@ func TestTheArticle(t *testing.T) {
 			"Nobody reads IX_Outbox_Status_Event_Type_Covering",
 			"PK_outbox_event is 84.7 % full: 7.85 GB of nothing in memory",
 			"It was built with FILLFACTOR 85",
+			"Locks on PK_outbox_event were escalated to a lock of the whole table 96 times",
 			"Inserts queue for the last page: 410,000 waits for page latches on PK_outbox_event, 49m in all, 7.2 ms each, and OPTIMIZE_FOR_SEQUENTIAL_KEY is off.",
 		},
 		"waits": {

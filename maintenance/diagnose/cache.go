@@ -107,13 +107,7 @@ func (s *source) readCache(ctx context.Context) ([]cachedStatement, error) {
 }
 
 // bareTable is the event table's own name, unquoted.
-func (s *source) bareTable() string {
-	_, table, _ := strings.Cut(s.names.String(), ".")
-	if s.names.Schema != "" {
-		table = strings.TrimPrefix(s.names.String(), s.names.Schema+".")
-	}
-	return table
-}
+func (s *source) bareTable() string { return s.name("{table}") }
 
 // doubled is a name as it stands between brackets.
 func doubled(name string) string { return strings.ReplaceAll(name, "]", "]]") }
@@ -176,7 +170,7 @@ func verb(text string) string {
 // label is how a report calls the statement: its name and verb, or its text.
 func (c cachedStatement) label() string {
 	if c.name == "" {
-		return oneLine(leading.ReplaceAllString(c.text, ""), 120)
+		return oneLine(leading.ReplaceAllString(c.text, ""), 400)
 	}
 	if v := verb(c.text); v != "" {
 		return c.name + " " + v

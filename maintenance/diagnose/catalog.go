@@ -116,8 +116,12 @@ func (c catalog) base() indexDef {
 	return indexDef{}
 }
 
-func (s *source) claimIndex() string { return cmp.Or(s.names.ClaimIndex, "IX_outbox_claim") }
-func (s *source) retryIndex() string { return cmp.Or(s.names.RetryIndex, "IX_outbox_retry") }
+// name is one of the names that sqlserver.Names renders, unquoted.
+func (s *source) name(placeholder string) string {
+	return unquote(s.names.Replacer().Replace(placeholder))
+}
+
+func (s *source) claimIndex() string { return s.name("{claim_index}") }
 
 // sys-columns-transact-sql.md, sys-types-transact-sql.md.
 const diagnoseColumnsSQL = `-- outbox:DiagnoseColumns

@@ -1,9 +1,12 @@
 package diagnose_test
 
 import (
+	"context"
+	"errors"
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"azsqloutbox/maintenance/diagnose"
 	"azsqloutbox/sqlserver/emulator"
@@ -83,6 +86,37 @@ func TestASectionThatFails(t *testing.T) {
 	}
 }
 
+func TestASlowAnswerCostsItsSection(t *testing.T) {
+	t.Parallel()
+	o := newOutbox(t, emulator.Config{})
+	o.events(10)
+	o.work()
+	o.server.Inject(emulator.Fault{Statement: "DiagnoseStatements", Delay: time.Hour})
+	r, err := diagnose.Run(t.Context(), diagnose.Config{DB: o.db, StatementTimeout: 5 * time.Second})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if s := section(t, r, "claim_plan"); s.Verdict != diagnose.Unknown || !strings.Contains(s.Reason, "no answer within the time that one statement may take (5s)") {
+		t.Errorf("the claim's plan is %s: %q", s.Verdict, s.Reason)
+	}
+	if s := section(t, r, "indexes"); s.Verdict == diagnose.Unknown {
+		t.Errorf("indexes are unknown: %q", s.Reason)
+	}
+}
+
+func TestStopped(t *testing.T) {
+	o := newOutbox(t, emulator.Config{})
+	ctx, stop := context.WithCancelCause(t.Context())
+	_, err := diagnose.Run(ctx, diagnose.Config{DB: o.db, Progress: func(done, total int, title string) {
+		if done == 3 {
+			stop(errors.New("enough"))
+		}
+	}})
+	if err == nil || !strings.Contains(err.Error(), "diagnose dbo.outbox_event: enough") {
+		t.Errorf("got %v", err)
+	}
+}
+
 func TestEditions(t *testing.T) {
 	for _, c := range []struct {
 		name    string
@@ -106,8 +140,14 @@ func TestEditions(t *testing.T) {
 			[]emulator.FakeView{
 				{Name: "sys.dm_os_wait_stats", Columns: []string{"wait_type", "waiting_tasks_count", "wait_time_ms"}, Rows: [][]any{{"WRITELOG", 10, 9}}},
 				{Name: "sys.dm_os_job_object", Columns: []string{"process_memory_limit_mb BIGINT", "non_sos_mem_gap_mb BIGINT"}, Rows: [][]any{{22_000, 1_520}}},
+				{Name: "sys.server_resource_stats", Columns: []string{"end_time DATETIME", "sku NVARCHAR(128)", "virtual_core_count INT", "avg_cpu_percent DECIMAL(5,2)"}, Rows: [][]any{
+					{time.Now().Add(-15 * time.Second), "Business Critical", 8, "12.5"}, {time.Now(), "Business Critical", 8, "14.5"},
+				}},
 			},
-			map[string]float64{"memory (sys.dm_os_job_object)": 20_480 << 20},
+			map[string]float64{
+				"memory (sys.dm_os_job_object)": 20_480 << 20,
+				"log-rate limit (documented for Business Critical with 8 vCores, per instance)": 32 << 20,
+			},
 		},
 		{
 			"SQL Server",
@@ -137,6 +177,9 @@ func TestEditions(t *testing.T) {
 				}
 			}
 			waits := section(t, r, "waits")
+			if c.config.Edition == emulator.ManagedInstance && (len(waits.Evidence.Charts) != 1 || len(waits.Evidence.Charts[0].Points) != 2) {
+				t.Errorf("charts: %+v", waits.Evidence.Charts)
+			}
 			if notes := strings.Join(waits.Evidence.Notes, "\n"); !strings.Contains(notes, "Waits are those of "+c.waits) {
 				t.Errorf("waits: %s", notes)
 			}

@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"time"
 
+	"azsqloutbox/maintenance"
 	"azsqloutbox/sqlserver"
 )
 
@@ -32,6 +33,9 @@ type Config struct {
 
 // errSlow ends a statement that took longer than StatementTimeout.
 var errSlow = errors.New("no answer within the time that one statement may take")
+
+// errSecondary keeps what could hold up a replica from it.
+var errSecondary = errors.New("pages are not sampled on a read-only replica, where that can block redo")
 
 // section is a subject: it collects its facts, judges them and returns what it
 // found; an error makes it unknown.
@@ -83,6 +87,9 @@ func Run(ctx context.Context, c Config) (*Report, error) {
 	s.since = s.env.now.Add(-c.Since)
 	if !c.SinceTime.IsZero() {
 		s.since = c.SinceTime.UTC()
+	}
+	if !s.since.Before(s.env.now) {
+		return nil, fmt.Errorf("%w: since is %s UTC, and the database's clock says %s UTC", maintenance.ErrSetting, format(s.since, Moment), format(s.env.now, Moment))
 	}
 	r := &Report{Table: c.String(), Database: s.env.Database, At: s.env.now, Since: s.since, Verdict: OK, Notes: s.notes()}
 	known := false

@@ -16,10 +16,7 @@ var reportHTML = template.Must(template.New("report").Funcs(template.FuncMap{
 	"format":  format,
 	"numeric": func(u Unit) bool { return u != Text && u != Moment },
 	"plot":    newPlot,
-	"name": func(v Verdict) string {
-		return map[Verdict]string{OK: "fine", Warn: "look at it", Bad: "act", Unknown: "not known"}[v]
-	},
-	"first": Section.first,
+	"first":   Section.first,
 	"column": func(t Table, i int) Column {
 		return t.Columns[i]
 	},

@@ -9,9 +9,8 @@ import (
 // indexFacts are what section 5 judges.
 type indexFacts struct {
 	physicsFacts
-	retryIndex string
-	forced     bool
-	latches    map[int]latches
+	forced  bool
+	latches map[int]latches
 	// latchReason is why they are missing.
 	latchReason string
 	started     time.Time // zero where it is not known
@@ -26,9 +25,10 @@ type indexUse struct {
 
 func (u indexUse) reads() int64 { return u.seeks + u.scans + u.lookups }
 
-// latches are waits for a page in memory, of one index.
+// latches are waits for a page in memory, of one index, and how often row locks
+// on it became a table lock.
 type latches struct {
-	waits, ms int64
+	waits, ms, escalations int64
 }
 
 // sys-dm-db-index-usage-stats-transact-sql.md: reset when the engine starts and
@@ -46,7 +46,7 @@ AND    u.object_id = OBJECT_ID(@table);`
 const diagnoseLatchesSQL = `-- outbox:DiagnoseLatches
 DECLARE @database INT = DB_ID();
 DECLARE @object INT = OBJECT_ID(@table);
-SELECT o.index_id, SUM(o.page_latch_wait_count) AS waits, SUM(o.page_latch_wait_in_ms) AS wait_ms
+SELECT o.index_id, SUM(o.page_latch_wait_count) AS waits, SUM(o.page_latch_wait_in_ms) AS wait_ms, SUM(o.index_lock_promotion_count) AS escalations
 FROM   sys.dm_db_index_operational_stats(@database, @object, NULL, NULL) AS o
 GROUP BY o.index_id;`
 
@@ -57,7 +57,7 @@ FROM   sys.dm_os_sys_info AS i
 OPTION (RECOMPILE);`
 
 func indexesSection(ctx context.Context, s *source, sec Section) (Section, error) {
-	f := indexFacts{latches: make(map[int]latches), forced: s.env.forced, retryIndex: s.retryIndex()}
+	f := indexFacts{latches: make(map[int]latches), forced: s.env.forced}
 	f.engine, f.now, f.claimIndex, f.events = s.env.Engine, s.env.now, s.claimIndex(), s.names.Events()
 	var err error
 	if f.catalog, err = s.indexes.read(ctx); err != nil {
@@ -101,11 +101,11 @@ func (s *source) readUsage(ctx context.Context, st *storage) error {
 func (s *source) readLatches(ctx context.Context, f *indexFacts) error {
 	return s.each(ctx, "read the latch waits of the indexes", diagnoseLatchesSQL, []any{s.table()}, func(rows *sql.Rows) error {
 		var id int
-		var waits, ms sql.NullInt64
-		if err := rows.Scan(&id, &waits, &ms); err != nil {
+		var waits, ms, escalations sql.NullInt64
+		if err := rows.Scan(&id, &waits, &ms, &escalations); err != nil {
 			return err
 		}
-		f.latches[id] = latches{waits.Int64, ms.Int64}
+		f.latches[id] = latches{waits.Int64, ms.Int64, escalations.Int64}
 		return nil
 	})
 }

@@ -29,6 +29,10 @@ func judgeIndexes(f indexFacts, sec Section) Section {
 		f.judgeStatusKey(d, &sec)
 		f.judgeFill(d, &sec)
 		f.judgeSequential(d, &sec)
+		if n := f.latches[d.id].escalations; n > 0 {
+			sec.find(Warn, fmt.Sprintf("Locks on %s were escalated to a lock of the whole table %s times: READPAST skips locked rows and no locked table, so every claim waits then.", f.nameOf(d), grouped(float64(n))),
+				"find the statement that touches 5,000 rows and more (a purge by hand, a report under SERIALIZABLE) and cut it into batches; outboxctl purge stays below")
+		}
 	}
 	f.judgeGhosts(&sec)
 	if f.forced {

@@ -299,7 +299,7 @@ func TestJudgeIndexes(t *testing.T) {
 		}, OK, []string{"IX_outbox_claim includes the payload"}},
 		{"the article: FILLFACTOR 85 over 45 M rows", func(*indexFacts) {}, Warn, []string{"PK is 84.7 % full: 7.87 GB of nothing in memory", "FILLFACTOR 85", "14 bytes", "rebuild --fillfactor 98"}},
 		{"the article: a convoy at the last page", func(f *indexFacts) {
-			f.latches[1] = latches{480_000, 3_300_000}
+			f.latches[1] = latches{480_000, 3_300_000, 0}
 		}, Bad, []string{"Inserts queue for the last page: 480,000 waits for page latches on PK, 55m in all, 6.88 ms each", "OPTIMIZE_FOR_SEQUENTIAL_KEY = ON"}},
 		{"the article: status in the key", func(f *indexFacts) {
 			f.catalog.indexes = append(f.catalog.indexes, indexDef{id: 3, name: "IX_wide", keys: []string{"status", "event_type", "id"}, included: []string{"payload"}})
@@ -325,6 +325,7 @@ func TestJudgeIndexes(t *testing.T) {
 			z.ghosts = 5_000_000
 			f.storage.sizes[1] = z
 		}, Warn, []string{"Reading the very first row took 48,000 pages", "5,000,000 ghosts (10 % of the records)"}},
+		{"lock escalation", func(f *indexFacts) { f.latches[1] = latches{escalations: 3} }, Warn, []string{"Locks on PK were escalated to a lock of the whole table 3 times"}},
 		{"forced parameterization", func(f *indexFacts) { f.forced = true }, Warn, []string{"Forced parameterization is on"}},
 	} {
 		t.Run(c.name, func(t *testing.T) {

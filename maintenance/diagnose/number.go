@@ -6,6 +6,7 @@ import (
 	"strconv"
 	"strings"
 	"time"
+	"unicode"
 
 	"azsqloutbox/maintenance/sizing"
 )
@@ -125,11 +126,22 @@ func plural(n int64, one string) string {
 
 // oneLine makes text fit a cell: blanks are folded, what is too long is cut.
 func oneLine(text string, limit int) string {
-	text = strings.Join(strings.Fields(text), " ")
+	text = printable(strings.Join(strings.Fields(text), " "))
 	if runes := []rune(text); len(runes) > limit {
 		return string(runes[:limit-1]) + "…"
 	}
 	return text
+}
+
+// printable takes what could move a terminal's cursor or turn its text around out
+// of text that an application wrote.
+func printable(text string) string {
+	return strings.Map(func(r rune) rune {
+		if unicode.In(r, unicode.Cc, unicode.Cf) {
+			return '\uFFFD'
+		}
+		return r
+	}, text)
 }
 
 // ratio is a / b, and 0 where b is none.

@@ -3,6 +3,7 @@ package diagnose
 import (
 	"context"
 	"database/sql"
+	"fmt"
 	"strings"
 	"time"
 
@@ -55,6 +56,12 @@ SELECT g.slo_name, g.primary_max_log_rate
 FROM   sys.dm_user_db_resource_governance AS g
 WHERE  g.database_name = @database;`
 
+// sys-server-resource-stats-azure-sql-database.md: sku is the tier.
+const diagnoseInstanceSQL = `-- outbox:DiagnoseInstance
+SELECT TOP (@one) r.sku, r.virtual_core_count
+FROM   master.sys.server_resource_stats AS r
+ORDER BY r.end_time DESC;`
+
 func physicsSection(ctx context.Context, s *source, sec Section) (Section, error) {
 	f := physicsFacts{engine: s.env.Engine, objective: s.env.ServiceObjective, now: s.env.now, claimIndex: s.claimIndex(), events: s.names.Events()}
 	var err error
@@ -99,6 +106,15 @@ func (s *source) readLimits(ctx context.Context, f *physicsFacts) {
 			f.memory = limit{float64(kb.Int64) * sizing.KB, "committed_target_kb of sys.dm_os_sys_info"}
 		}
 		f.add(s.optional("memory target of the server", ofServer, err))
+	}
+	if s.env.managed() {
+		var sku sql.NullString
+		var cores sql.NullInt64
+		err := s.each(ctx, "read the size of the instance", diagnoseInstanceSQL, []any{sql.Named("one", 1)}, func(r *sql.Rows) error { return r.Scan(&sku, &cores) })
+		if cores.Int64 > 0 {
+			f.logRate = limit{sizing.InstanceLogBytesPerSecond(sku.String, int(cores.Int64)), fmt.Sprintf("documented for %s with %d vCores, per instance", sku.String, cores.Int64)}
+		}
+		f.add(s.optional("log-rate limit from sys.server_resource_stats", ofServer, err))
 	}
 	if !s.env.database() {
 		return

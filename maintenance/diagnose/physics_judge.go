@@ -58,10 +58,10 @@ func judgePhysics(f physicsFacts, sec Section) Section {
 		sec.figure("log-rate limit ("+f.logRate.source+")", f.logRate.value, BytesPerSec)
 	}
 	if known && f.memory.value > 0 {
-		sec.Evidence.Gauges = append(sec.Evidence.Gauges, Gauge{"table and indexes against memory", total, f.memory.value, Bytes})
+		sec.Evidence.Gauges = append(sec.Evidence.Gauges, Gauge{"size against memory", total, f.memory.value, Bytes})
 	}
 	if rate := max(average, recent); rate > 0 && f.logRate.value > 0 {
-		sec.Evidence.Gauges = append(sec.Evidence.Gauges, Gauge{"log of the outbox against its limit", perEvent * rate, f.logRate.value, BytesPerSec})
+		sec.Evidence.Gauges = append(sec.Evidence.Gauges, Gauge{"log against its limit", perEvent * rate, f.logRate.value, BytesPerSec})
 	}
 	f.judgeMemory(total, known, &sec)
 	f.judgeLog(perEvent, max(average, recent), &sec)
@@ -88,8 +88,13 @@ func (f physicsFacts) judgeMemory(total float64, known bool, sec *Section) {
 			less = fmt.Sprintf(" (%s of it kept for In-Memory OLTP)", size(f.inMemory))
 		}
 		narrow := f.narrowSaves()
-		text := fmt.Sprintf("The table does not fit in memory: %s rows and their indexes take %s, and the whole engine has %s%s, out of which plan cache and locks come too. Past that point reading the queue means reading disk.",
-			grouped(float64(f.rows())), size(total), size(f.memory.value), less)
+		base := f.storage.sizes[f.catalog.base().id].usedBytes
+		alone := ""
+		if total-base > total/100 {
+			alone = fmt.Sprintf(" (the table alone %s)", size(base))
+		}
+		text := fmt.Sprintf("The table does not fit in memory: %s rows and their indexes take %s%s, and the whole engine has %s%s, out of which plan cache and locks come too. Past that point reading the queue means reading disk.",
+			grouped(float64(f.rows())), size(total), alone, size(f.memory.value), less)
 		if narrow > 0 && total-narrow < f.memory.value {
 			text += fmt.Sprintf(" With VARCHAR it would take %s, and fit.", size(total-narrow))
 		}

@@ -102,7 +102,7 @@ func (f regressionFacts) queries() []storeQuery {
 			if name == "" {
 				name = statementName(p.text)
 			}
-			list = append(list, storeQuery{label: cmp.Or(name, oneLine(leading.ReplaceAllString(p.text, ""), 120)), named: name != "", id: p.queryID})
+			list = append(list, storeQuery{label: cmp.Or(name, oneLine(leading.ReplaceAllString(p.text, ""), 400)), named: name != "", id: p.queryID})
 		}
 		q := &list[i]
 		q.plans = append(q.plans, p)

@@ -3,6 +3,8 @@ package diagnose
 import (
 	"context"
 	"database/sql"
+	"errors"
+	"fmt"
 	"time"
 
 	"azsqloutbox/sqlserver"
@@ -38,7 +40,11 @@ func newSource(c Config) *source {
 func (s *source) use(ctx context.Context, op string, fn func(context.Context, *sql.Conn) error) error {
 	ctx, cancel := context.WithTimeoutCause(ctx, s.limit, errSlow)
 	defer cancel()
-	return s.conn.Use(ctx, op+" of "+s.names.String(), func(conn *sql.Conn) error { return fn(ctx, conn) })
+	err := s.conn.Use(ctx, op+" of "+s.names.String(), func(conn *sql.Conn) error { return fn(ctx, conn) })
+	if err != nil && errors.Is(context.Cause(ctx), errSlow) {
+		return fmt.Errorf("%s of %s: %w (%s)", op, s.names, errSlow, s.limit)
+	}
+	return err
 }
 
 // each runs a query and scans every row of it.

@@ -19,6 +19,7 @@ var kinds = map[string]string{
 	"diagnoseHeadSQL":            "Select",
 	"diagnoseIndexesSQL":         "Select",
 	"diagnoseInstanceLoadSQL":    "Select",
+	"diagnoseInstanceSQL":        "Select",
 	"diagnoseJobObjectSQL":       "Select",
 	"diagnoseLatchesSQL":         "Declare Declare Select",
 	"diagnoseLoadSQL":            "Select",

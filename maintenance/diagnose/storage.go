@@ -145,7 +145,12 @@ func (s *source) readSizes(ctx context.Context, st *storage) error {
 	})
 }
 
+// On a readable secondary the lock that this takes can block redo (the page of
+// the view says so).
 func (s *source) readPages(ctx context.Context, st *storage) error {
+	if s.env.updatability == "READ_ONLY" {
+		return errSecondary
+	}
 	return s.each(ctx, "sample the pages", diagnosePagesSQL, []any{s.table()}, func(rows *sql.Rows) error {
 		var id int
 		var pages, ghosts, records sql.NullInt64

@@ -79,3 +79,13 @@ func (o Objective) InMemoryBytes() float64 {
 	}
 	return map[int]float64{2: 1.57, 4: 3.14, 6: 4.71, 8: 6.28, 10: 8.65, 12: 11.02, 14: 13.39, 16: 15.77, 18: 18.14, 20: 20.51, 24: 25.25, 32: 37.94, 40: 52.23, 80: 131.64}[o.VCores] * GB
 }
+
+// InstanceLogBytesPerSecond is the log-rate limit of a whole Managed Instance by
+// its tier (azure-docs, managed-instance/resource-limits.md, copy of 06/2022):
+// General Purpose 3 MB/s a vCore, at most 120; Business Critical 4, at most 96.
+func InstanceLogBytesPerSecond(tier string, vCores int) float64 {
+	if Tier(tier) == BusinessCritical {
+		return min(4*float64(vCores), 96) * MB
+	}
+	return min(3*float64(vCores), 120) * MB
+}

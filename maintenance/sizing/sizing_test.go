@@ -82,6 +82,18 @@ func TestObjectives(t *testing.T) {
 	}
 }
 
+func TestInstances(t *testing.T) {
+	for _, c := range []struct {
+		tier  string
+		cores int
+		want  float64
+	}{{"General Purpose", 8, 24}, {"General Purpose", 80, 120}, {"Business Critical", 8, 32}, {"Business Critical", 40, 96}} {
+		if got := sizing.InstanceLogBytesPerSecond(c.tier, c.cores); got != c.want*sizing.MB {
+			t.Errorf("%s with %d: %.0f", c.tier, c.cores, got)
+		}
+	}
+}
+
 func TestRowsPerPage(t *testing.T) {
 	for _, c := range []struct {
 		row, fill float64
