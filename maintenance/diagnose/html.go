@@ -84,11 +84,11 @@ type gridLine struct {
 }
 
 const (
-	plotWidth  = 520.0
-	plotHeight = 130.0
+	plotWidth  = 330.0
+	plotHeight = 126.0
 	plotLeft   = 40.0
 	plotTop    = 8.0
-	plotBase   = 108.0
+	plotBase   = 104.0
 )
 
 // newPlot places the points of a chart between the axes.

@@ -2,6 +2,8 @@ package diagnose
 
 import (
 	"fmt"
+	"slices"
+	"strings"
 
 	"azsqloutbox/maintenance/sizing"
 )
@@ -131,7 +133,7 @@ func (f physicsFacts) judgeLog(perEvent, rate float64, sec *Section) {
 	}
 	share := mb / f.logRate.value
 	text += fmt.Sprintf(", %s %% of the %s/s that are allowed; the limit would be reached at %s events/s.", short(100*share), size(f.logRate.value), short(f.logRate.value/perEvent))
-	const remedy = "fewer bytes an event: VARCHAR instead of NVARCHAR, no index that nobody reads, and the slim claim index if outboxctl bench claim agrees"
+	remedy := f.logRemedy()
 	switch {
 	case share > logBad:
 		sec.find(Bad, text+" LOG_RATE_GOVERNOR will slow the whole application down with CPU to spare.", remedy)
@@ -140,6 +142,24 @@ func (f physicsFacts) judgeLog(perEvent, rate float64, sec *Section) {
 	default:
 		sec.find(OK, text, "")
 	}
+}
+
+// logRemedy names the changes that would save log in this table.
+func (f physicsFacts) logRemedy() string {
+	parts := []string{}
+	if f.narrowPerRow() > 0 {
+		parts = append(parts, "VARCHAR instead of NVARCHAR (outboxctl migrate-varchar)")
+	}
+	if slices.ContainsFunc(f.catalog.indexes, func(d indexDef) bool { return d.id > 1 && !d.constraint && d.onStatus() == "" }) {
+		parts = append(parts, "no index that nobody reads")
+	}
+	if d, ok := f.catalog.find(f.claimIndex); ok && d.has("payload") {
+		parts = append(parts, "the slim claim index, if outboxctl bench claim agrees")
+	}
+	if len(parts) == 0 {
+		return "shorter payloads, or a larger service objective"
+	}
+	return "fewer bytes an event: " + strings.Join(parts, ", ") + "; or a larger service objective"
 }
 
 // narrowSaves is what VARCHAR would free in the table and the indexes that hold
