@@ -41,6 +41,10 @@ func (b *linkBase) detachWith(l link, err *amqp.Error) {
 		return
 	}
 	b.close(l)
+	if waiting, ok := l.(*sender); ok && !waiting.attached {
+		// A detach needs an attach before it, also of what never came about.
+		b.session.send(&amqp.Attach{Name: b.name, Handle: b.handle, Role: amqp.RoleSender})
+	}
 	b.session.send(&amqp.Detach{Handle: b.handle, Closed: true, Error: err})
 }
 

@@ -165,3 +165,23 @@ func TestSessionRulesOfAnEntity(t *testing.T) {
 	_, err = client.AcceptNextSessionForQueue(within(t), "plain", nil)
 	wantCondition(t, err, "amqp:not-allowed")
 }
+
+func TestLinkThatWaitsForASessionIsDetached(t *testing.T) {
+	server := start(t, sessionQueue())
+	raw := dial(t, server)
+	channel := raw.session(t)
+	raw.send(t, channel, &amqp.Attach{
+		Name: "r", Role: amqp.RoleReceiver,
+		Source: &amqp.Source{Address: "q", Filter: map[string]any{"com.microsoft:session-filter": nil}},
+	})
+	for ctx := within(t); server.Stats().Links == 0 && ctx.Err() == nil; {
+		time.Sleep(time.Millisecond)
+	}
+	if n := server.DetachLinks("q", "com.microsoft:entity-disabled", "for a test"); n != 1 {
+		t.Fatalf("%d links were detached, want the one that waits", n)
+	}
+	if a := until[*amqp.Attach](t, raw); a.Source != nil {
+		t.Errorf("the attach of a link that is not to be: %+v", a)
+	}
+	wantCondition(t, raw.detached(t), "com.microsoft:entity-disabled")
+}

@@ -90,3 +90,29 @@ func TestScheduledMessageComesInItsTimeAndLast(t *testing.T) {
 		}
 	})
 }
+
+func TestLocksThatEndUseUpTheDeliveries(t *testing.T) {
+	cfg := config()
+	cfg.MaxDeliveryCount = 3
+	bubble(t, cfg, func(t *testing.T, q *Queue) {
+		put(t, q, sent{id: "a"})
+		for i := range cfg.MaxDeliveryCount {
+			held := q.Take(nil, 1, false)
+			if ids(held) != "a" || held[0].DeliveryCount != i {
+				t.Fatalf("delivery %d is %q", i, ids(held))
+			}
+			pass(time.Minute)
+		}
+		if got := ids(q.Take(nil, 1, false)); got != "" {
+			t.Errorf("delivered a fourth time: %q", got)
+		}
+		dead := q.DeadLetter().Peek(0, 9, nil)
+		if ids(dead) != "a" {
+			t.Fatalf("dead letters: %q", ids(dead))
+		}
+		content, err := dead[0].Content()
+		if err != nil || content.Application[PropDeadLetterReason] != "MaxDeliveryCountExceeded" {
+			t.Errorf("the reason is %v, %v", content.Application[PropDeadLetterReason], err)
+		}
+	})
+}
