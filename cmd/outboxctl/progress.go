@@ -101,7 +101,7 @@ func line(p maintenance.Progress, moved int64, took time.Duration) string {
 		text += fmt.Sprintf(" of %d", p.Total)
 	}
 	text += " " + p.Unit
-	if moved <= 0 || took <= 0 {
+	if moved <= 0 || took <= 0 || p.Unit == "s" {
 		return text
 	}
 	rate := float64(moved) / took.Seconds()

@@ -28,6 +28,7 @@ type cli struct {
 
 	MigrateVarchar migrateCmd `cmd:"" help:"Check that an NVARCHAR column would lose nothing as VARCHAR, and migrate it."`
 	Purge          purgeCmd   `cmd:"" help:"Delete PROCESSED events that are older than the retention, in small paced batches."`
+	Rebuild        rebuildCmd `cmd:"" help:"Make the indexes dense again: FILLFACTOR 98, OPTIMIZE_FOR_SEQUENTIAL_KEY. Show the plan, or do it with --execute."`
 
 	Diagnose diagnoseCmd `cmd:"" help:"What the database says: costs, plans, size, indexes, waits."`
 

@@ -1,0 +1,456 @@
+package maintenance_test
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"go.uber.org/goleak"
+
+	"azsqloutbox/maintenance"
+	"azsqloutbox/scripts"
+	"azsqloutbox/sqlserver"
+	"azsqloutbox/sqlserver/emulator"
+)
+
+// looks are the sizes that a test makes up for an index: the embedded engine has
+// no pages.
+type looks struct {
+	index              string
+	pages              int
+	density, row       float64
+	ghosts, lobs, rows int
+}
+
+func (b *table) fakePages(list ...looks) {
+	b.t.Helper()
+	object := b.value("SELECT OBJECT_ID('{events}')")
+	var rows [][]any
+	for _, l := range list {
+		id := b.value("SELECT index_id FROM sys.indexes WHERE object_id = OBJECT_ID('{events}') AND name = '" + l.index + "'")
+		rows = append(rows, []any{object, id, 1, "IN_ROW_DATA", 0, 12.5, l.pages, l.density, l.rows, l.ghosts, l.row})
+		if l.lobs > 0 {
+			rows = append(rows, []any{object, id, 1, "LOB_DATA", 0, 0.0, l.lobs, 70.0, 1, 0, 8000.0})
+		}
+	}
+	b.fake(emulator.FakeView{
+		Name: "sys.dm_db_index_physical_stats",
+		Columns: []string{
+			"object_id", "index_id", "partition_number", "alloc_unit_type_desc", "index_level", "avg_fragmentation_in_percent",
+			"page_count", "avg_page_space_used_in_percent", "record_count", "ghost_record_count", "avg_record_size_in_bytes",
+		},
+		Rows: rows,
+	})
+}
+
+func (b *table) fake(v emulator.FakeView) {
+	b.t.Helper()
+	if _, err := b.server.FakeView(v); err != nil {
+		b.t.Fatal(err)
+	}
+}
+
+// Columns that the engine does not know, from the views' pages in sql-docs.
+var (
+	governanceColumns  = []string{"database_name NVARCHAR(128)", "primary_max_log_rate BIGINT"}
+	logColumns         = []string{"total_log_size_in_bytes BIGINT", "used_log_space_in_bytes BIGINT"}
+	transactionColumns = []string{"transaction_id BIGINT", "transaction_begin_time DATETIME"}
+	sessionColumns     = []string{"transaction_id BIGINT", "session_id INT", "is_user_transaction BIT"}
+	databaseColumns    = []string{"transaction_id BIGINT", "database_id INT"}
+)
+
+// fakeLog makes up what the server knows of the log and of transactions.
+func (b *table) fakeLog() {
+	b.fake(emulator.FakeView{Name: "sys.dm_user_db_resource_governance", Columns: governanceColumns, Rows: [][]any{{b.value("SELECT DB_NAME()"), 100 << 20}}})
+	b.fake(emulator.FakeView{Name: "sys.dm_db_log_space_usage", Columns: logColumns, Rows: [][]any{{1 << 30, 900 << 20}}})
+	b.fake(emulator.FakeView{Name: "sys.dm_tran_active_transactions", Columns: transactionColumns, Rows: [][]any{{7, time.Now().UTC().Add(-10 * time.Minute)}, {8, time.Now().UTC()}}})
+	b.fake(emulator.FakeView{Name: "sys.dm_tran_session_transactions", Columns: sessionColumns, Rows: [][]any{{7, 77, true}, {8, 78, true}}})
+	b.fake(emulator.FakeView{Name: "sys.dm_tran_database_transactions", Columns: databaseColumns, Rows: [][]any{{7, b.value("SELECT DB_ID()")}, {8, b.value("SELECT DB_ID()")}}})
+}
+
+const (
+	pk    = "PK_outbox_event"
+	claim = "IX_outbox_claim"
+	retry = "IX_outbox_retry"
+)
+
+func (b *table) rebuild() maintenance.Rebuild {
+	return maintenance.Rebuild{Target: b.target(), LowPriorityWait: time.Minute, Poll: time.Millisecond}
+}
+
+func (b *table) fillFactor(index string) any {
+	b.t.Helper()
+	return b.value("SELECT fill_factor FROM sys.indexes WHERE object_id = OBJECT_ID('{events}') AND name = '" + index + "'")
+}
+
+func indexOf(t *testing.T, r maintenance.RebuildReport, name string) maintenance.RebuildIndex {
+	t.Helper()
+	at := slices.IndexFunc(r.Indexes, func(i maintenance.RebuildIndex) bool { return i.Name == name })
+	if at < 0 {
+		t.Fatalf("%s is not in the report", name)
+	}
+	return r.Indexes[at]
+}
+
+func TestRebuildOnlyWhatGains(t *testing.T) {
+	t.Cleanup(func() { goleak.VerifyNone(t) })
+	b := newTable(t, emulator.Config{}, scripts.Options{})
+	b.exec("ALTER INDEX PK_outbox_event ON {events} REBUILD WITH (FILLFACTOR = 85); ALTER INDEX PK_outbox_event ON {events} SET (OPTIMIZE_FOR_SEQUENTIAL_KEY = OFF)")
+	b.fakePages(looks{index: pk, pages: 9000, density: 80, row: 1300, rows: 45000, lobs: 100}, looks{index: claim, pages: 2000, density: 97, row: 100}, looks{index: retry, pages: 3, density: 10, row: 30})
+	b.fakeLog()
+	r := b.rebuild()
+	plan, err := r.Plan(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	p := indexOf(t, plan, pk)
+	if p.Action != maintenance.RebuildWhole || !p.Resumable || len(p.SQL) != 2 || *p.Bytes != 9100*8192 || *p.Density != 80 || *p.Fragmentation != 12.5 || p.FreesBytes < 900*8192 || p.LogBytes < 7900*8192 {
+		t.Errorf("the plan of %s is %+v", pk, p)
+	}
+	if *plan.Log.MaxBytesPerSecond != 100<<20 || *plan.Log.LeastSeconds <= 0 || len(plan.Log.Transactions) != 1 || plan.Log.Transactions[0].Session != 77 {
+		t.Errorf("the log is %+v", plan.Log)
+	}
+	warnings := strings.Join(plan.Warnings, "\n")
+	if !contains(warnings, "session 77 has had a transaction open for 10m", "error 1205") {
+		t.Errorf("warned of\n%s", warnings)
+	}
+	for _, other := range []string{claim, retry} {
+		if i := indexOf(t, plan, other); i.Action != maintenance.RebuildNone || len(i.SQL) != 0 {
+			t.Errorf("the plan of %s is %+v", other, i)
+		}
+	}
+	if b.fillFactor(pk) != int64(85) || b.server.StatementCount("RebuildIndex")+b.server.StatementCount("SetSequentialKey") != 0 {
+		t.Fatal("the plan changed something")
+	}
+	done, err := r.Run(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if i := indexOf(t, done, pk); i.Outcome != maintenance.RebuildDone || i.BytesAfter == nil || *i.DensityAfter != 80 {
+		t.Errorf("%+v", i)
+	}
+	if b.fillFactor(pk) != int64(98) || b.fillFactor(claim) != int64(0) || b.server.StatementCount("RebuildIndex") != 1 {
+		t.Errorf("fill factors are %v and %v after %d rebuilds", b.fillFactor(pk), b.fillFactor(claim), b.server.StatementCount("RebuildIndex"))
+	}
+	if on := b.value("SELECT optimize_for_sequential_key FROM sys.indexes WHERE name = 'PK_outbox_event'"); on != true {
+		t.Error("OPTIMIZE_FOR_SEQUENTIAL_KEY is off")
+	}
+}
+
+func TestRebuildSetsAnOptionWithoutARebuild(t *testing.T) {
+	b := newTable(t, emulator.Config{}, scripts.Options{})
+	b.exec("ALTER INDEX PK_outbox_event ON {events} SET (OPTIMIZE_FOR_SEQUENTIAL_KEY = OFF)")
+	b.fakePages(looks{index: pk, pages: 9000, density: 96, row: 100})
+	done, err := b.rebuild().Run(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if i := indexOf(t, done, pk); i.Action != maintenance.RebuildSet || i.Outcome != maintenance.RebuildDone {
+		t.Errorf("%+v", i)
+	}
+	if b.server.StatementCount("RebuildIndex") != 0 || b.value("SELECT optimize_for_sequential_key FROM sys.indexes WHERE name = 'PK_outbox_event'") != true {
+		t.Error("it was rebuilt, or the option is still off")
+	}
+}
+
+func TestRebuildForcedAndNamed(t *testing.T) {
+	b := newTable(t, emulator.Config{}, scripts.Options{})
+	r := b.rebuild()
+	r.Force, r.FillFactor = true, 90
+	if _, err := r.Run(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	for _, index := range []string{pk, claim, retry} {
+		if f := b.fillFactor(index); f != int64(90) {
+			t.Errorf("%s has fill factor %v", index, f)
+		}
+	}
+	b.exec("ALTER INDEX IX_outbox_claim ON {events} DISABLE")
+	r = b.rebuild()
+	r.Index = "ix_outbox_CLAIM"
+	done, err := r.Run(t.Context())
+	if err != nil || len(done.Indexes) != 1 || b.fillFactor(claim) != int64(98) {
+		t.Errorf("%+v, %v", done, err)
+	}
+	if off := b.value("SELECT is_disabled FROM sys.indexes WHERE name = 'IX_outbox_claim'"); off != false {
+		t.Error("the claim index is still disabled")
+	}
+	r.Index = "IX_none"
+	if _, err := r.Run(t.Context()); !errors.Is(err, maintenance.ErrSetting) {
+		t.Errorf("an unknown index: %v", err)
+	}
+}
+
+func TestRebuildWithoutTheRightToSeeDensity(t *testing.T) {
+	b := newTable(t, emulator.Config{}, scripts.Options{})
+	b.exec("ALTER INDEX PK_outbox_event ON {events} REBUILD WITH (FILLFACTOR = 70); INSERT INTO {events} (id, aggregate_type, aggregate_id, event_type, payload) VALUES (1, 'a', '1', 'x', '{}')")
+	for view, columns := range map[string][]string{
+		"sys.dm_db_index_physical_stats": nil, "sys.dm_db_log_space_usage": logColumns, "sys.dm_tran_active_transactions": transactionColumns,
+		"sys.dm_tran_session_transactions": sessionColumns, "sys.dm_tran_database_transactions": databaseColumns, "sys.dm_user_db_resource_governance": governanceColumns,
+	} {
+		b.fake(emulator.FakeView{Name: view, Columns: columns, Denied: true})
+	}
+	done, err := b.rebuild().Run(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	i := indexOf(t, done, pk)
+	if i.Outcome != maintenance.RebuildDone || i.Density != nil || !strings.Contains(i.Reason, "density was not seen") || b.fillFactor(pk) != int64(98) {
+		t.Errorf("%+v", i)
+	}
+	if notes := strings.Join(done.Notes, "\n"); !contains(notes, "sys.dm_db_index_physical_stats", "GRANT VIEW DATABASE STATE TO [dbo]", "sys.dm_tran_active_transactions") {
+		t.Errorf("noted\n%s", notes)
+	}
+}
+
+func TestRebuildWithoutOnline(t *testing.T) {
+	b := newTable(t, emulator.Config{Edition: emulator.SQLServerStandard}, scripts.Options{})
+	r := b.rebuild()
+	r.Index, r.Force = pk, true
+	plan, err := r.Plan(t.Context())
+	var refusal *maintenance.Refusal
+	if !errors.As(err, &refusal) || !contains(err.Error(), "Standard", "--offline") || len(plan.Indexes) != 1 {
+		t.Fatalf("%v with %+v", err, plan)
+	}
+	if _, err := r.Run(t.Context()); !errors.As(err, &refusal) || b.server.StatementCount("RebuildIndex") != 0 {
+		t.Fatal(err)
+	}
+	r.Offline, r.FillFactor = true, 91
+	done, err := r.Run(t.Context())
+	if err != nil || b.fillFactor(pk) != int64(91) || done.Indexes[0].Resumable {
+		t.Errorf("%+v, %v", done, err)
+	}
+}
+
+// A rebuild that its MAX_DURATION pauses is no error; the next run goes on, and
+// while it is paused nothing else is tried.
+func TestRebuildPausesAndGoesOn(t *testing.T) {
+	b := newTable(t, emulator.Config{}, scripts.Options{})
+	b.exec("ALTER INDEX PK_outbox_event ON {events} SET (OPTIMIZE_FOR_SEQUENTIAL_KEY = OFF)")
+	b.fakePages(looks{index: pk, pages: 9000, density: 50, row: 100}, looks{index: claim, pages: 2000, density: 50, row: 100})
+	r := b.rebuild()
+	r.FillFactor = 97
+	b.server.StopRebuild("dbo.outbox_event", pk, 43)
+	done, err := r.Run(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if i := indexOf(t, done, pk); i.Outcome != maintenance.RebuildPaused || i.Operation == nil || i.Operation.PercentComplete != 43 {
+		t.Errorf("%+v", i)
+	}
+	if i := indexOf(t, done, claim); i.Outcome != maintenance.RebuildSkipped {
+		t.Errorf("%+v", i)
+	}
+	plan, err := r.Plan(t.Context())
+	if i := indexOf(t, plan, pk); err != nil || i.Action != maintenance.RebuildResume || !strings.Contains(i.Reason, "paused at 43 %") || !strings.Contains(i.SQL[0], "RESUME WITH (MAX_DURATION = 60 MINUTES, WAIT_AT_LOW_PRIORITY") {
+		t.Fatalf("%+v, %v", i, err)
+	}
+	r.FillFactor = 50 // the one it was begun with stays
+	if done, err = r.Run(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if i := indexOf(t, done, pk); i.Outcome != maintenance.RebuildDone || b.fillFactor(pk) != int64(97) {
+		t.Errorf("%+v with fill factor %v", i, b.fillFactor(pk))
+	}
+}
+
+func TestRebuildAborts(t *testing.T) {
+	b := newTable(t, emulator.Config{}, scripts.Options{})
+	r := b.rebuild()
+	r.Index, r.Force = pk, true
+	r.FillFactor = 60
+	b.server.StopRebuild("dbo.outbox_event", pk, 10)
+	if _, err := r.Run(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	plan, err := r.Abort(t.Context(), false)
+	if err != nil || len(plan.Indexes) != 1 || plan.Indexes[0].Action != maintenance.RebuildAbort || plan.Indexes[0].Outcome != "" {
+		t.Fatalf("%+v, %v", plan, err)
+	}
+	if n := b.value("SELECT COUNT(*) FROM sys.index_resumable_operations"); n != int64(1) {
+		t.Fatal("the plan aborted")
+	}
+	done, err := r.Abort(t.Context(), true)
+	if err != nil || done.Indexes[0].Outcome != maintenance.RebuildDone || b.value("SELECT COUNT(*) FROM sys.index_resumable_operations") != int64(0) || b.fillFactor(pk) != int64(98) {
+		t.Errorf("%+v, %v", done, err)
+	}
+	if nothing, err := r.Abort(t.Context(), true); err != nil || len(nothing.Indexes) != 0 {
+		t.Errorf("%+v, %v", nothing, err)
+	}
+}
+
+// stopDuring runs r and ends its context once the statement is on its way.
+func (b *table) stopDuring(r maintenance.Rebuild, statement string, then func()) (maintenance.RebuildReport, error) {
+	b.t.Helper()
+	fault := b.server.Inject(emulator.Fault{Statement: statement, Delay: time.Hour})
+	defer fault.Remove()
+	ctx, cancel := context.WithCancelCause(b.t.Context())
+	defer cancel(nil)
+	r.Progress = func(maintenance.Progress) {}
+	go func() {
+		for fault.Fired() == 0 && ctx.Err() == nil {
+			time.Sleep(time.Millisecond)
+		}
+		then()
+		cancel(errors.New("told to stop"))
+	}()
+	return r.Run(ctx)
+}
+
+func (b *table) fakeOperation(state int, percent float64) {
+	b.fake(emulator.FakeView{
+		Name:    "sys.index_resumable_operations",
+		Columns: []string{"object_id", "index_id", "name", "state", "percent_complete", "start_time", "total_execution_time"},
+		Rows:    [][]any{{b.value("SELECT OBJECT_ID('{events}')"), 1, pk, state, percent, time.Now().UTC(), 3}},
+	})
+}
+
+func TestRebuildStoppedIsPaused(t *testing.T) {
+	t.Cleanup(func() { goleak.VerifyNone(t) })
+	b := newTable(t, emulator.Config{}, scripts.Options{})
+	r := b.rebuild()
+	r.Index, r.Force = pk, true
+	done, err := b.stopDuring(r, "RebuildIndex", func() { b.fakeOperation(1, 71) })
+	if err == nil || !contains(err.Error(), "paused at 71 %", "the next run goes on", "told to stop") {
+		t.Errorf("got %v", err)
+	}
+	if i := indexOf(t, done, pk); i.Outcome != maintenance.RebuildPaused {
+		t.Errorf("%+v", i)
+	}
+}
+
+func TestRebuildStoppedIsRolledBack(t *testing.T) {
+	t.Cleanup(func() { goleak.VerifyNone(t) })
+	b := newTable(t, emulator.Config{}, scripts.Options{})
+	r := b.rebuild()
+	r.Index, r.Force = claim, true // filtered, so not resumable
+	done, err := b.stopDuring(r, "RebuildIndex", func() {})
+	if err == nil || !contains(err.Error(), "the server rolls it back") || done.Indexes[0].Outcome != maintenance.RebuildStopped || b.fillFactor(claim) != int64(0) {
+		t.Errorf("got %v and %+v", err, done)
+	}
+}
+
+// What the server had not paused yet when it was stopped is told to.
+func TestRebuildStoppedIsToldToPause(t *testing.T) {
+	b := newTable(t, emulator.Config{}, scripts.Options{})
+	r := b.rebuild()
+	r.Index, r.Force = pk, true
+	_, err := b.stopDuring(r, "RebuildIndex", func() { b.fakeOperation(0, 20) })
+	// The engine has none to pause, and says so.
+	if err == nil || b.server.StatementCount("PauseRebuild") == 0 || !contains(err.Error(), "could not be read; the next run goes on") {
+		t.Errorf("got %v", err)
+	}
+}
+
+// firstProgress runs r until it has reported once.
+func (b *table) firstProgress(r maintenance.Rebuild) string {
+	b.t.Helper()
+	ctx, cancel := context.WithTimeout(b.t.Context(), time.Minute)
+	defer cancel()
+	var got atomic.Pointer[string]
+	r.Progress = func(p maintenance.Progress) {
+		text := fmt.Sprintf("%s %d of %d %s", p.Stage, p.Done, p.Total, p.Unit)
+		got.Store(&text)
+		cancel()
+	}
+	if _, err := r.Run(ctx); err == nil || got.Load() == nil {
+		b.t.Fatalf("no progress, and then %v", err)
+	}
+	return *got.Load()
+}
+
+func TestRebuildReportsPercent(t *testing.T) {
+	b := newTable(t, emulator.Config{}, scripts.Options{})
+	fault := b.server.Inject(emulator.Fault{Statement: "RebuildIndex", Delay: time.Hour})
+	go func() {
+		for fault.Fired() == 0 && t.Context().Err() == nil {
+			time.Sleep(time.Millisecond)
+		}
+		b.fakeOperation(0, 37.9)
+	}()
+	r := b.rebuild()
+	r.Index, r.Force = pk, true
+	if got := b.firstProgress(r); got != "rebuild PK_outbox_event 37 of 100 %" {
+		t.Errorf("got %s", got)
+	}
+}
+
+func TestRebuildSaysWhoIsInItsWay(t *testing.T) {
+	b := newTable(t, emulator.Config{}, scripts.Options{})
+	tx, session := b.openTransaction()
+	defer func() { _ = tx.Rollback() }()
+	r := b.rebuild()
+	r.Index, r.Force = claim, true
+	if got, want := b.firstProgress(r), fmt.Sprintf("rebuild IX_outbox_claim (waits for session %d, LCK_M_SCH_M", session); !strings.HasPrefix(got, want) {
+		t.Errorf("got %s, want %s", got, want)
+	}
+}
+
+// openTransaction has written to the table and is not done.
+func (b *table) openTransaction() (tx *sql.Tx, session int) {
+	b.t.Helper()
+	tx, err := b.db.BeginTx(b.t.Context(), nil)
+	if err != nil {
+		b.t.Fatal(err)
+	}
+	if _, err := tx.ExecContext(b.t.Context(), "INSERT INTO dbo.outbox_event (id, aggregate_type, aggregate_id, event_type, payload) VALUES (1, 'a', '1', 'x', '{}')"); err != nil {
+		b.t.Fatal(err)
+	}
+	if err := tx.QueryRowContext(b.t.Context(), "SELECT @@SPID").Scan(&session); err != nil {
+		b.t.Fatal(err)
+	}
+	return tx, session
+}
+
+func TestRebuildElsewhereIsRefused(t *testing.T) {
+	b := newTable(t, emulator.Config{}, scripts.Options{})
+	b.fakeOperation(0, 12)
+	_, err := b.rebuild().Run(t.Context())
+	var refusal *maintenance.Refusal
+	if !errors.As(err, &refusal) || !contains(err.Error(), pk) {
+		t.Errorf("got %v", err)
+	}
+	b.fake(emulator.FakeView{
+		Name: "sys.index_resumable_operations", Columns: []string{"object_id", "index_id", "name", "state", "percent_complete", "start_time", "total_execution_time"},
+		Rows: [][]any{{b.value("SELECT OBJECT_ID('{events}')"), 99, "IX_new", 1, 12.0, time.Now().UTC(), 3}},
+	})
+	r := b.rebuild()
+	r.Force = true
+	if _, err := r.Run(t.Context()); !errors.As(err, &refusal) || !contains(err.Error(), "CREATE INDEX of IX_new", "10637") {
+		t.Errorf("got %v", err)
+	}
+}
+
+// A table that is in use is waited for briefly, and never by those behind.
+func TestRebuildGivesWay(t *testing.T) {
+	b := newTable(t, emulator.Config{}, scripts.Options{})
+	tx, _ := b.openTransaction()
+	defer func() { _ = tx.Rollback() }()
+	r := b.rebuild()
+	r.Index, r.Force, r.Offline, r.LockTimeout = pk, true, true, 10*time.Millisecond
+	done, err := r.Run(t.Context())
+	if sqlserver.ClassOf(err) != sqlserver.Contention || !contains(err.Error(), "nothing was changed", "--low-priority-wait") || done.Indexes[0].Outcome != maintenance.RebuildFailed {
+		t.Errorf("got %v and %+v", err, done)
+	}
+	if n := b.server.StatementCount("RebuildIndex"); n != 5 {
+		t.Errorf("it was sent %d times", n)
+	}
+}
+
+func TestRebuildOfNoTable(t *testing.T) {
+	b := newEngine(t, emulator.Config{})
+	if _, err := b.rebuild().Plan(t.Context()); !errors.Is(err, maintenance.ErrSetting) || !contains(err.Error(), "dbo.outbox_event") {
+		t.Errorf("got %v", err)
+	}
+	b.exec("CREATE TABLE {events} (id INT)")
+	plan, err := b.rebuild().Plan(t.Context())
+	if err != nil || len(plan.Indexes) != 0 || !strings.Contains(strings.Join(plan.Notes, "\n"), "heap") {
+		t.Errorf("%+v, %v", plan, err)
+	}
+}
