@@ -5,6 +5,7 @@ import (
 	"database/sql"
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 	"testing"
@@ -352,5 +353,22 @@ func TestPurgeValidates(t *testing.T) {
 		if _, err := p.Run(t.Context()); err == nil {
 			t.Errorf("field %s: Run does not mind", field)
 		}
+	}
+}
+
+// What a run reads depends on what it deletes, not on the table.
+func TestPurgeReadsTheSameWhateverTheTable(t *testing.T) {
+	var read []map[string]int64
+	for _, young := range []int{20_000, 40_000} {
+		b := newPurgeOutbox(t, scripts.Options{})
+		b.processed(1, 3000, "DAY, -4")
+		b.processed(10_001, young, "HOUR, -4")
+		if r := b.run(b.purge()); r.Rows != 3000 {
+			t.Errorf("%+v", r)
+		}
+		read = append(read, reads(b, b.engine, "PurgeLook", "PurgeNewest", "PurgeDelete"))
+	}
+	if !maps.Equal(read[0], read[1]) || read[0]["PurgeDelete"] < 3000 || read[0]["PurgeDelete"] > 5000 {
+		t.Errorf("rows read in a table of 23,000: %v, of 43,000: %v", read[0], read[1])
 	}
 }

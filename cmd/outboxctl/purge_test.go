@@ -75,6 +75,9 @@ func TestPurgePlanDeletesNothing(t *testing.T) {
 			t.Errorf("%s: exit %d, stderr %q", name, code, stderr)
 		}
 		golden(t, name, stdout, purgeNumbers...)
+		if args != nil {
+			documented(t, "purge", stdout)
+		}
 	}
 	if n := rowsLeft(t, engine); n != 6003 {
 		t.Errorf("%d of 6003 rows are left", n)
@@ -93,6 +96,9 @@ func TestPurgeDeletes(t *testing.T) {
 				t.Errorf("no progress in %q", stderr)
 			}
 			golden(t, name, stdout, purgeNumbers...)
+			if args != nil {
+				documented(t, "purge", stdout)
+			}
 			if n := rowsLeft(t, engine); n != 1003 {
 				t.Errorf("%d rows are left, want 1003", n)
 			}
@@ -110,6 +116,11 @@ func TestPurgeHeldBackByAReceipt(t *testing.T) {
 		t.Errorf("exit %d, stderr %q", code, stderr)
 	}
 	golden(t, "purge-held-back", stdout, purgeNumbers...)
+	if code, stdout, _ := outboxctl(t, "purge", "--sql-dsn", engine.DSN(), "--json"); code != exitDone {
+		t.Errorf("as JSON: exit %d", code)
+	} else {
+		documented(t, "purge", stdout)
+	}
 	if n := rowsLeft(t, engine); n != 6003 {
 		t.Errorf("%d of 6003 rows are left", n)
 	}
