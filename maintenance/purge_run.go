@@ -32,6 +32,7 @@ func (p Purge) Run(ctx context.Context) (PurgeResult, error) {
 	defer r.conn.close()
 	r.conn.keepWaiting = true
 	r.result.Notes = []string{}
+	r.result.Table, r.result.RetentionSeconds = p.Names.String(), int64(p.Retention.Seconds())
 	bounded := ctx
 	if p.MaxDuration > 0 {
 		var cancel context.CancelFunc

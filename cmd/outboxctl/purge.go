@@ -56,7 +56,7 @@ func (c *purgeCmd) Run(ctx context.Context, a *app) error {
 	purge.Progress = report
 	result, err := purge.Run(ctx)
 	done()
-	if result.Now.IsZero() {
+	if err != nil && result.Now.IsZero() {
 		return err // there was no plan even
 	}
 	out := struct {
