@@ -15,6 +15,9 @@ import (
 type catalog struct {
 	columns []columnDef
 	indexes []indexDef
+	// hidden: the login may not see filters (VIEW DEFINITION). Those of the claim
+	// and retry indexes are then taken to be what the schema makes them.
+	hidden bool
 }
 
 type columnDef struct {
@@ -58,7 +61,7 @@ type indexDef struct {
 	name                          string
 	clustered, unique, constraint bool
 	disabled, filtered            bool
-	filter                        string // empty also where the login may not see it
+	filter                        string // empty where the login may not see it
 	fillFactor                    int    // 0 is 100
 	sequentialKey                 bool   // OPTIMIZE_FOR_SEQUENTIAL_KEY
 	keys, included                []string
@@ -122,6 +125,23 @@ func (s *source) name(placeholder string) string {
 }
 
 func (s *source) claimIndex() string { return s.name("{claim_index}") }
+
+// assume fills in the filters that the login may not see.
+func (c *catalog) assume(claimIndex, retryIndex string) {
+	for i := range c.indexes {
+		d := &c.indexes[i]
+		if !d.filtered || d.filter != "" {
+			continue
+		}
+		c.hidden = true
+		switch {
+		case strings.EqualFold(d.name, claimIndex):
+			d.filter = "([status]=(0))"
+		case strings.EqualFold(d.name, retryIndex):
+			d.filter = "([status]=(2))"
+		}
+	}
+}
 
 // sys-columns-transact-sql.md, sys-types-transact-sql.md.
 const diagnoseColumnsSQL = `-- outbox:DiagnoseColumns
@@ -189,6 +209,7 @@ func (s *source) readCatalog(ctx context.Context) (catalog, error) {
 		c.indexes = append(c.indexes, d)
 		return nil
 	})
+	c.assume(s.claimIndex(), s.name("{retry_index}"))
 	return c, err
 }
 

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"azsqloutbox/maintenance/diagnose"
+	"azsqloutbox/sqlserver"
 	"azsqloutbox/sqlserver/emulator"
 )
 
@@ -195,5 +196,49 @@ func TestEditions(t *testing.T) {
 				t.Errorf("no figures %v in %+v", c.figures, section(t, r, "physics").Evidence.Figures)
 			}
 		})
+	}
+}
+
+// A user who may read the table and nothing else gets a report, with the GRANTs
+// that would fill it, and each of them is to be run as it stands.
+func TestAUserWithoutRights(t *testing.T) {
+	o := newOutbox(t, emulator.Config{})
+	o.events(10)
+	o.work()
+	o.exec("CREATE USER [the reader] WITH PASSWORD = 'Correct-Horse-1'; GRANT SELECT ON dbo.outbox_event TO [the reader]")
+	reader, err := sqlserver.Open(o.server.DSNFor("the reader", "Correct-Horse-1"), sqlserver.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer reader.Close()
+	run := func() *diagnose.Report {
+		r, err := diagnose.Run(t.Context(), diagnose.Config{DB: reader})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return r
+	}
+	before := run()
+	var grants []string
+	for _, id := range []string{"statements", "plan_cache", "claim_plan", "waits", "query_store"} {
+		s := section(t, before, id)
+		if s.Verdict != diagnose.Unknown || len(s.Remedy) != 1 || !strings.HasPrefix(s.Remedy[0], "GRANT ") {
+			t.Errorf("%s is %s: %q, %q", id, s.Verdict, s.Reason, s.Remedy)
+			continue
+		}
+		grants = append(grants, s.Remedy[0])
+	}
+	for _, g := range slices.Compact(grants) {
+		o.exec(g)
+	}
+	after := run()
+	indexes := section(t, after, "indexes")
+	if notes := strings.Join(indexes.Evidence.Notes, "\n"); !strings.Contains(notes, "GRANT VIEW DEFINITION TO [the reader];") {
+		t.Errorf("nothing says that filters are hidden: %s", notes)
+	}
+	for _, id := range []string{"statements", "plan_cache", "claim_plan", "indexes", "waits"} {
+		if s := section(t, after, id); s.Verdict != diagnose.OK {
+			t.Errorf("after %q %s is %s: %+v", grants, id, s.Verdict, s.Evidence.Findings)
+		}
 	}
 }

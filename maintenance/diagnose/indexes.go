@@ -11,6 +11,8 @@ type indexFacts struct {
 	physicsFacts
 	forced  bool
 	latches map[int]latches
+	// definitionGrant gives the right to see filters.
+	definitionGrant string
 	// latchReason is why they are missing.
 	latchReason string
 	started     time.Time // zero where it is not known
@@ -59,6 +61,7 @@ OPTION (RECOMPILE);`
 func indexesSection(ctx context.Context, s *source, sec Section) (Section, error) {
 	f := indexFacts{latches: make(map[int]latches), forced: s.env.forced}
 	f.engine, f.now, f.claimIndex, f.events = s.env.Engine, s.env.now, s.claimIndex(), s.names.Events()
+	f.definitionGrant = s.env.grant(ofDatabase, "VIEW DEFINITION")
 	var err error
 	if f.catalog, err = s.indexes.read(ctx); err != nil {
 		return sec, err

@@ -48,6 +48,9 @@ func judgeIndexes(f indexFacts, sec Section) Section {
 		since += " (" + format(f.started, Moment) + ")"
 	}
 	sec.note("Reads and writes count operations, not rows, since " + since + " or the database failed over: an index that serves a monthly job looks unread for a month.")
+	if f.catalog.hidden {
+		sec.note("The filters of indexes cannot be seen without VIEW DEFINITION; those of the claim and retry indexes are taken to be what the schema makes them. " + f.definitionGrant)
+	}
 	for _, r := range []string{f.storage.usageReason, f.latchReason, f.storage.sizeReason, f.storage.pageReason, f.storage.head.reason} {
 		sec.note(r)
 	}
@@ -102,7 +105,7 @@ func (f indexFacts) judgeUse(d indexDef, sec *Section) {
 		}
 		return
 	}
-	if d.constraint || d.onStatus() == "2" {
+	if d.constraint || d.onStatus() == "2" || d.filtered && d.filter == "" {
 		return
 	}
 	z, log := f.storage.sizes[d.id], f.indexLog(d)
@@ -130,7 +133,7 @@ func (f indexFacts) judgeStatusKey(d indexDef, sec *Section) {
 
 // judgeFill: pages that were built with room for growth that never comes.
 func (f indexFacts) judgeFill(d indexDef, sec *Section) {
-	if d.disabled || d.onStatus() != "" {
+	if d.disabled || d.filtered {
 		return // a filtered index is emptied within seconds
 	}
 	if d.keyed("status") || d.id > 1 && !d.constraint && f.storage.usageReason == "" && f.storage.usage[d.id].reads() == 0 {
