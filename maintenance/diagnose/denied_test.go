@@ -93,11 +93,11 @@ func TestASlowAnswerCostsItsSection(t *testing.T) {
 	o.events(10)
 	o.work()
 	o.server.Inject(emulator.Fault{Statement: "DiagnoseStatements", Delay: time.Hour})
-	r, err := diagnose.Run(t.Context(), diagnose.Config{DB: o.db, StatementTimeout: 5 * time.Second})
+	r, err := diagnose.Run(t.Context(), diagnose.Config{DB: o.db, StatementTimeout: 3 * time.Second})
 	if err != nil {
 		t.Fatal(err)
 	}
-	if s := section(t, r, "claim_plan"); s.Verdict != diagnose.Unknown || !strings.Contains(s.Reason, "no answer within the time that one statement may take (5s)") {
+	if s := section(t, r, "claim_plan"); s.Verdict != diagnose.Unknown || !strings.Contains(s.Reason, "no answer within the time that one statement may take (3s)") {
 		t.Errorf("the claim's plan is %s: %q", s.Verdict, s.Reason)
 	}
 	if s := section(t, r, "indexes"); s.Verdict == diagnose.Unknown {

@@ -2,6 +2,8 @@ package diagnose_test
 
 import (
 	"bytes"
+	"image/color"
+	"image/png"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -112,8 +114,7 @@ func TestHTMLLoadsAndRunsNothing(t *testing.T) {
 	})
 }
 
-// TestInABrowser has headless Chromium draw the article's report, and read the
-// hostile one: the document that it makes of it holds no element of the text's.
+// TestInABrowser has headless Chromium draw the article's report.
 func TestInABrowser(t *testing.T) {
 	browser, err := exec.LookPath("chromium")
 	if err != nil {
@@ -122,39 +123,35 @@ func TestInABrowser(t *testing.T) {
 	if testing.Short() {
 		t.Skip("starting a browser takes seconds")
 	}
+	t.Parallel()
 	dir := t.TempDir()
-	page := func(name string, r *diagnose.Report) string {
-		path := filepath.Join(dir, name+".html")
-		if err := os.WriteFile(path, []byte(render(t, r)), 0o600); err != nil {
-			t.Fatal(err)
-		}
-		return path
+	page, picture := filepath.Join(dir, "report.html"), filepath.Join(dir, "report.png")
+	if err := os.WriteFile(page, []byte(render(t, article(t).diagnose())), 0o600); err != nil {
+		t.Fatal(err)
 	}
-	picture := filepath.Join(dir, "article.png")
-	chromium(t, browser, dir, "--screenshot="+picture, page("article", article(t).diagnose()))
-	if info, err := os.Stat(picture); err != nil || info.Size() < 50_000 {
-		t.Errorf("the picture: %v, %v", info, err)
+	cmd := exec.CommandContext(t.Context(), browser, "--headless", "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run",
+		"--disable-background-networking", "--disable-component-update", "--disable-sync", "--user-data-dir="+filepath.Join(dir, "profile"),
+		"--window-size=1180,1600", "--screenshot="+picture, "file://"+page)
+	if out, err := cmd.CombinedOutput(); err != nil {
+		t.Fatalf("%s: %v\n%s", browser, err, out)
 	}
-	dom := chromium(t, browser, dir, "--dump-dom", page("canary", canary()))
-	if !strings.Contains(dom, "canary") {
-		t.Errorf("the browser shows\n%.300s", dom)
-	}
-	checkDocument(t, dom)
-}
-
-func chromium(t *testing.T, browser, dir, what, page string) string {
-	t.Helper()
-	profile, err := os.MkdirTemp(dir, "profile")
+	f, err := os.Open(picture)
 	if err != nil {
 		t.Fatal(err)
 	}
-	var out, errs bytes.Buffer
-	cmd := exec.CommandContext(t.Context(), browser, "--headless", "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run",
-		"--disable-background-networking", "--disable-component-update", "--disable-sync", "--user-data-dir="+profile,
-		"--window-size=1180,1600", what, "file://"+page)
-	cmd.Stdout, cmd.Stderr = &out, &errs
-	if err := cmd.Run(); err != nil {
-		t.Fatalf("%s %s: %v\n%s", browser, what, err, errs.String())
+	defer f.Close()
+	drawn, err := png.Decode(f)
+	if err != nil {
+		t.Fatal(err)
 	}
-	return out.String()
+	colors := make(map[color.Color]bool)
+	for y := 0; y < drawn.Bounds().Dy(); y += 4 {
+		for x := 0; x < drawn.Bounds().Dx(); x += 4 {
+			colors[drawn.At(x, y)] = true
+		}
+	}
+	// Ink, verdicts in their tints, bars: a page without its styles has two.
+	if drawn.Bounds().Dx() < 1000 || len(colors) < 50 {
+		t.Errorf("the picture is %v with %d colours", drawn.Bounds(), len(colors))
+	}
 }
