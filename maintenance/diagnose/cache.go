@@ -200,10 +200,27 @@ type costs struct {
 	logBytes                        float64 // an execution, by Query Store
 	logKnown                        bool
 	perWorker, perElapsed, perReads float64
+	// pace is what it comes to in a second, each plan over its own life: a plan
+	// that was compiled again counts from then on, so that sums of two statements
+	// cannot be divided by each other.
+	pace pace
+}
+
+type pace struct{ executions, worker, reads, got float64 }
+
+// shortLife is the least that a pace is taken over, in seconds.
+const shortLife = 60
+
+func (p *pace) add(c cachedStatement, now time.Time) {
+	life := max(shortLife, now.Sub(c.created).Seconds())
+	p.executions += float64(c.executions) / life
+	p.worker += float64(c.worker) / life
+	p.reads += float64(c.reads) / life
+	p.got += float64(c.got) / life
 }
 
 // byLabel adds up the plans of each statement, dearest in CPU first.
-func byLabel(list []cachedStatement) []costs {
+func byLabel(list []cachedStatement, now time.Time) []costs {
 	index := make(map[string]int)
 	var out []costs
 	for _, c := range list {
@@ -223,6 +240,7 @@ func byLabel(list []cachedStatement) []costs {
 		o.writes += c.logicalWrites
 		o.got += c.got
 		o.plans++
+		o.pace.add(c, now)
 		if c.last.After(o.last) {
 			o.last = c.last
 		}

@@ -9,8 +9,9 @@ import (
 
 // Thresholds of section 5.
 const (
-	// fillFactorWaste is when rebuilding pays: of a table that only grows at its
-	// end nothing but FILLFACTOR leaves pages this empty.
+	// fullEnough is how full pages are, in percent, that were built with no room
+	// to grow: in a table that only grows at its end nothing but FILLFACTOR leaves
+	// them emptier.
 	fullEnough = 95.0
 	// latchMillis is when an index's waits for page latches are worth a word, and
 	// latchAverage when they are a convoy.
@@ -40,7 +41,7 @@ func judgeIndexes(f indexFacts, sec Section) Section {
 			"ALTER DATABASE CURRENT SET PARAMETERIZATION SIMPLE;")
 	}
 	if len(sec.Evidence.Findings) == 0 {
-		sec.find(OK, fmt.Sprintf("%s, each of them of use; status is in no key, the pages are full.", plural(int64(len(f.catalog.indexes)), "index")+"es"), "")
+		sec.find(OK, fmt.Sprintf("%d indexes, each of them of use; status is in no key, the pages are full.", len(f.catalog.indexes)), "")
 	}
 	sec.table(f.table())
 	since := "the engine last started"

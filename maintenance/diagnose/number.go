@@ -133,6 +133,19 @@ func oneLine(text string, limit int) string {
 	return text
 }
 
+// rounded leaves a fraction six digits: nothing here is known better.
+func rounded(value any) any {
+	v, ok := value.(float64)
+	if !ok || v == math.Trunc(v) {
+		return value
+	}
+	v, err := strconv.ParseFloat(strconv.FormatFloat(v, 'g', 6, 64), 64)
+	if err != nil {
+		return value
+	}
+	return v
+}
+
 // printable takes what could move a terminal's cursor or turn its text around out
 // of text that an application wrote.
 func printable(text string) string {

@@ -145,13 +145,13 @@ func (s *source) measuredLog(ctx context.Context) float64 {
 	}
 	logBytes := store.logBytes()
 	var events, bytes float64
-	for _, c := range byLabel(list) {
+	for _, c := range byLabel(list, s.env.now) {
 		if c.name == "ClaimEvents" && verb(c.text) == "SELECT" {
-			events += float64(c.got)
+			events += c.pace.got
 		}
 		for _, h := range c.queryHashes {
 			if b, ok := logBytes[h]; ok && c.name != "" {
-				bytes += b * float64(c.executions)
+				bytes += b * c.pace.executions
 				break
 			}
 		}

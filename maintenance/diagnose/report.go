@@ -163,7 +163,7 @@ func (s *Section) find(v Verdict, text, remedy string) {
 }
 
 func (s *Section) figure(name string, value any, unit Unit) {
-	s.Evidence.Figures = append(s.Evidence.Figures, Figure{name, value, unit})
+	s.Evidence.Figures = append(s.Evidence.Figures, Figure{name, rounded(value), unit})
 }
 
 func (s *Section) note(text string) {
@@ -190,7 +190,7 @@ func (s *Section) table(t Table) {
 	for _, row := range t.Rows {
 		cells := make([]any, len(keep))
 		for n, i := range keep {
-			cells[n] = row[i]
+			cells[n] = rounded(row[i])
 		}
 		kept.Rows = append(kept.Rows, cells)
 	}

@@ -62,7 +62,7 @@ func judgeStatements(f statementFacts, sec Section) Section {
 	if len(f.statements) == 0 {
 		return sec.unknown("No statement in the plan cache names this table: nothing ran since the cache was last emptied by a restart, a failover or a change of the service objective.", "run diagnose while a worker runs")
 	}
-	all := byLabel(f.statements)
+	all := byLabel(f.statements, f.now)
 	var total int64
 	for i := range all {
 		total += all[i].worker
@@ -99,44 +99,45 @@ func judgeStatements(f statementFacts, sec Section) Section {
 
 // perEvent gives the figures of one claimed event and says what they mean.
 func (f statementFacts) perEvent(all []costs, sec *Section) string {
-	var events, claimReads, flipReads, namedReads, namedWorker int64
-	var logBytes, logExecutions float64
+	var events int64
+	var n, claimReads, flipReads, namedReads, namedWorker, logBytes float64 // a second
+	logged := false
 	for _, c := range all {
-		if c.name == "" || c.name == "EnqueueEvents" || strings.HasPrefix(c.name, "Enqueue") {
+		if c.name == "" || strings.HasPrefix(c.name, "Enqueue") {
 			continue
 		}
-		namedReads += c.reads
-		namedWorker += c.worker
+		namedReads += c.pace.reads
+		namedWorker += c.pace.worker
 		if c.logKnown {
-			logBytes += c.logBytes * float64(c.executions)
-			logExecutions++
+			logBytes += c.logBytes * c.pace.executions
+			logged = true
 		}
 		switch c.name {
 		case "ClaimEvents":
-			claimReads += c.reads
+			claimReads += c.pace.reads
 			if verb(c.text) == "SELECT" {
 				events += c.got
+				n += c.pace.got
 			}
 		case "FlipClaim":
-			flipReads += c.reads
+			flipReads += c.pace.reads
 		}
 	}
 	if events == 0 {
 		sec.note("No event was claimed by outbox:ClaimEvents since its plan was compiled, so there is no cost per event.")
 		return ""
 	}
-	n := float64(events)
 	sec.figure("events claimed", events, Count)
-	sec.figure("pages read per claimed event", float64(claimReads)/n, Pages)
-	sec.figure("pages read per flipped event", float64(flipReads)/n, Pages)
-	sec.figure("pages read per event, all named statements", float64(namedReads)/n, Pages)
-	sec.figure("CPU per event, all named statements", float64(namedWorker)/1000/n, Milliseconds)
-	if logExecutions > 0 {
+	sec.figure("pages read per claimed event", claimReads/n, Pages)
+	sec.figure("pages read per flipped event", flipReads/n, Pages)
+	sec.figure("pages read per event, all named statements", namedReads/n, Pages)
+	sec.figure("CPU per event, all named statements", namedWorker/1000/n, Milliseconds)
+	if logged {
 		sec.figure("log per event, all named statements", logBytes/n, Bytes)
 	}
-	per := float64(claimReads+flipReads) / n
+	per := (claimReads + flipReads) / n
 	text := fmt.Sprintf("An event costs %s pages to claim and %s to flip, and %s of CPU over all of the worker's statements.",
-		short(float64(claimReads)/n), short(float64(flipReads)/n), duration(float64(namedWorker)/1000/n))
+		short(claimReads/n), short(flipReads/n), duration(namedWorker/1000/n))
 	switch {
 	case per > readsPerEventBad:
 		sec.find(Bad, text+" A seek of this table reads three or four pages: something scans.", "look at the section on the claim's plan, then at ghosts and unread indexes")
