@@ -26,7 +26,8 @@ type claimFacts struct {
 type claim struct {
 	cachedStatement
 	facts   planFacts
-	problem string // why there is no plan
+	// problem is why there is no plan, remedy the GRANT where a right is missing.
+	problem, remedy string
 }
 
 // plansRead is how many plans are asked for: a plan can be megabytes.
@@ -60,10 +61,9 @@ func claimPlanSection(ctx context.Context, s *source, sec Section) (Section, err
 		case err != nil && ctx.Err() != nil:
 			return sec, err
 		case err != nil:
-			reason, remedy := s.env.reason(ofServer, err)
-			one.problem = strings.TrimSpace(reason + " " + remedy)
+			one.problem, one.remedy = s.env.reason(ofServer, err)
 		case text == "":
-			one.problem = "the server gives no plan for it: it was evicted, or the text was parameterized"
+			one.problem = "The server gives no plan for it: it was evicted, or the text was parameterized."
 		default:
 			if one.facts, err = readShowplan(text, s.bareTable()); err != nil {
 				one.problem = err.Error()
@@ -143,6 +143,9 @@ func judgeClaimPlan(f claimFacts, sec Section) Section {
 			ratio(float64(c.worker), float64(c.executions)) / 1000, c.warnings(),
 		})
 	}
+	if i := slices.IndexFunc(f.claims, func(c claim) bool { return c.problem == "" }); i < 0 {
+		sec = sec.unknown(f.claims[0].problem, f.claims[0].remedy)
+	}
 	sec.table(table)
 	sec.note("These are the plans by which the statements ran, with measured pages and CPU; the costs that an optimizer estimates are left out on purpose.")
 	if f.more > 0 {
@@ -188,7 +191,7 @@ func (c claim) warnings() string {
 func judgeClaim(f claimFacts, c claim, sec *Section) {
 	label, p := c.say(), c.facts
 	if c.problem != "" {
-		sec.note(label + ": " + c.problem)
+		sec.note(strings.TrimSpace(label + ": " + c.problem + " " + c.remedy))
 		return
 	}
 	trouble := len(sec.Evidence.Findings)

@@ -29,7 +29,7 @@ func TestMissingRights(t *testing.T) {
 	}{
 		{"the plan cache", emulator.AzureSQLDatabase, "sys.dm_exec_query_stats", []string{"statements", "plan_cache", "claim_plan"}, []string{"indexes"}, azure},
 		{"the plan cache of a server", emulator.SQLServerEnterprise, "sys.dm_exec_query_stats", []string{"statements", "plan_cache", "claim_plan"}, []string{"indexes"}, server},
-		{"plans", emulator.AzureSQLDatabase, "sys.dm_exec_query_plan", nil, []string{"claim_plan"}, azure},
+		{"plans", emulator.AzureSQLDatabase, "sys.dm_exec_query_plan", []string{"claim_plan"}, nil, azure},
 		{"sizes", emulator.AzureSQLDatabase, "sys.dm_db_partition_stats", nil, []string{"physics", "indexes"}, azure},
 		{"pages", emulator.SQLServerStandard, "sys.dm_db_index_physical_stats", nil, []string{"physics", "indexes"}, "GRANT VIEW DATABASE STATE TO [dbo];"},
 		{"use of indexes", emulator.SQLServerEnterprise, "sys.dm_db_index_usage_stats", nil, []string{"indexes"}, server},

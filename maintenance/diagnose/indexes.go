@@ -38,7 +38,7 @@ type latches struct {
 // DATABASE STATE. Its database_id is the engine's own DB_ID().
 const diagnoseUsageSQL = `-- outbox:DiagnoseUsage
 SELECT u.index_id, u.user_seeks, u.user_scans, u.user_lookups, u.user_updates,
-       (SELECT MAX(l.at) FROM (VALUES (u.last_user_seek), (u.last_user_scan), (u.last_user_lookup)) AS l (at)) AS last_read
+       (SELECT MAX(l.read_at) FROM (VALUES (u.last_user_seek), (u.last_user_scan), (u.last_user_lookup)) AS l (read_at)) AS last_read
 FROM   sys.dm_db_index_usage_stats AS u
 WHERE  u.database_id = DB_ID()
 AND    u.object_id = OBJECT_ID(@table);`

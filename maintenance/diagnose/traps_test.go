@@ -164,6 +164,24 @@ func TestTraps(t *testing.T) {
 	}
 }
 
+// dm_exec_query_plan is NULL for a plan that nests 128 levels deep.
+func TestAPlanThatIsTooDeepIsReadAsText(t *testing.T) {
+	o := newOutbox(t, emulator.Config{})
+	o.events(10)
+	o.work()
+	o.fake(emulator.FakeView{Name: "sys.dm_exec_query_plan", Columns: []string{"dbid"}, Rows: [][]any{{5}}})
+	s := section(t, o.diagnose(), "claim_plan")
+	if text := findings(s, diagnose.OK); !strings.Contains(text, "ClaimEvents SELECT seeks IX_outbox_claim") {
+		t.Errorf("the claim's plan is %s: %s, %q", s.Verdict, text, s.Evidence.Notes)
+	}
+	// And one that the server has in neither form.
+	o.fake(emulator.FakeView{Name: "sys.dm_exec_text_query_plan", Columns: []string{"dbid"}, Rows: [][]any{{5}}})
+	s = section(t, o.diagnose(), "claim_plan")
+	if notes := strings.Join(s.Evidence.Notes, "\n"); !strings.Contains(notes, "ClaimEvents SELECT: The server gives no plan for it") {
+		t.Errorf("the claim's plan is %s: %q", s.Verdict, notes)
+	}
+}
+
 func TestNoTableIsAnError(t *testing.T) {
 	o := newOutbox(t, emulator.Config{})
 	_, err := diagnose.Run(t.Context(), diagnose.Config{DB: o.db, Names: sqlserver.Names{Table: "elsewhere"}})
