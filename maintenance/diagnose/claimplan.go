@@ -25,7 +25,7 @@ type claimFacts struct {
 // claim is one cached statement that claims or looks for events, with its plan.
 type claim struct {
 	cachedStatement
-	facts   planFacts
+	facts planFacts
 	// problem is why there is no plan, remedy the GRANT where a right is missing.
 	problem, remedy string
 }

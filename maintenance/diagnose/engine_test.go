@@ -147,11 +147,18 @@ func TestAHealthyOutbox(t *testing.T) {
 	if text := findings(section(t, r, "claim_plan"), diagnose.OK); !strings.Contains(text, "ClaimEvents SELECT seeks IX_outbox_claim") {
 		t.Errorf("the claim's plan: %s", text)
 	}
-	figures := make(map[string]any)
-	for _, f := range section(t, r, "statements").Evidence.Figures {
-		figures[f.Name] = f.Value
+	if got := figureOf(t, r, "statements", "events claimed"); got != int64(250) {
+		t.Errorf("events claimed: %v", got)
 	}
-	if figures["events claimed"] != int64(250) {
-		t.Errorf("figures: %v", figures)
+}
+
+func figureOf(t testing.TB, r *diagnose.Report, id, name string) any {
+	t.Helper()
+	for _, f := range section(t, r, id).Evidence.Figures {
+		if f.Name == name {
+			return f.Value
+		}
 	}
+	t.Fatalf("%s has no figure %q: %+v", id, name, section(t, r, id).Evidence.Figures)
+	return nil
 }

@@ -115,7 +115,7 @@ func (f indexFacts) judgeUse(d indexDef, sec *Section) {
 		text += fmt.Sprintf(", %s of memory and disk", size(z.usedBytes))
 	}
 	text += fmt.Sprintf(", about %s of log an event.", size(log.PerEvent()))
-	sec.find(Warn, text, fmt.Sprintf("DROP INDEX %s ON %s; once you know that no rare job needs it", quote(d.name), f.events))
+	sec.find(Warn, text, fmt.Sprintf("DROP INDEX %s ON %s; -- once you know that no rare job needs it", quote(d.name), f.events))
 }
 
 // judgeStatusKey: the flip moves an entry whose key holds status.
@@ -171,7 +171,7 @@ func (f indexFacts) judgeSequential(d indexDef, sec *Section) {
 	}
 	l := f.latches[d.id]
 	average := ratio(float64(l.ms), float64(l.waits))
-	remedy := fmt.Sprintf("ALTER INDEX %s ON %s SET (OPTIMIZE_FOR_SEQUENTIAL_KEY = ON); it changes metadata only", quote(d.name), f.events)
+	remedy := fmt.Sprintf("ALTER INDEX %s ON %s SET (OPTIMIZE_FOR_SEQUENTIAL_KEY = ON); -- metadata only", quote(d.name), f.events)
 	switch {
 	case l.ms > latchMillis && average > latchAverage:
 		sec.find(Bad, fmt.Sprintf("Inserts queue for the last page: %s waits for page latches on %s, %s in all, %s each, and OPTIMIZE_FOR_SEQUENTIAL_KEY is off. The page is in memory; neither disk nor CPU is short.",

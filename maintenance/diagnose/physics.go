@@ -22,9 +22,13 @@ type physicsFacts struct {
 	now       time.Time
 	// measuredLog is bytes an event by Query Store, 0 where it is not known.
 	measuredLog float64
-	claimIndex  string
-	events      string // the event table, quoted
-	reasons     []string
+	// measuredRate is bytes a second by Query Store since measuredFrom, of all
+	// statements that touch the outbox; 0 where it is not known.
+	measuredRate float64
+	measuredFrom time.Time
+	claimIndex   string
+	events       string // the event table, quoted
+	reasons      []string
 }
 
 // limit is what the service gives; source says who said so, or why nobody did.
@@ -76,6 +80,9 @@ func physicsSection(ctx context.Context, s *source, sec Section) (Section, error
 		return sec, context.Cause(ctx)
 	}
 	f.measuredLog = s.measuredLog(ctx)
+	if store, err := s.store.read(ctx); err == nil && store.on() {
+		f.measuredRate, f.measuredFrom = store.logPerSecond(f.now), store.from
+	}
 	return judgePhysics(f, sec), nil
 }
 

@@ -56,6 +56,10 @@ func judgePhysics(f physicsFacts, sec Section) Section {
 	if f.measuredLog > 0 {
 		sec.figure("log per event of the named statements, by Query Store", f.measuredLog, Bytes)
 	}
+	if f.measuredRate > 0 {
+		sec.figure("log of all statements of the outbox, by Query Store", f.measuredRate, BytesPerSec)
+		sec.note(fmt.Sprintf("Query Store measured the log of what touches the outbox since %s: %s/s on average, whatever the arithmetic says; bursts are higher.", format(f.measuredFrom, Moment), size(f.measuredRate)))
+	}
 	if f.logRate.value > 0 {
 		sec.figure("log-rate limit ("+f.logRate.source+")", f.logRate.value, BytesPerSec)
 	}

@@ -18,6 +18,22 @@ type queryStore struct {
 	max      int64
 	plans    []storePlan
 	split    time.Time // recent from here on
+	from     time.Time // the first interval that was read; zero for none
+}
+
+// logPerSecond is what the statements that touch the outbox wrote to the log, on
+// average over what was read: the application's, the worker's and the purge's.
+func (q queryStore) logPerSecond(now time.Time) float64 {
+	span := now.Sub(q.from).Seconds()
+	if q.from.IsZero() || span < shortLife {
+		return 0
+	}
+	var total float64
+	for _, p := range q.plans {
+		all := p.earlier.plus(p.recent)
+		total += all.logBytes * all.executions
+	}
+	return total / span
 }
 
 // storePlan is one plan of one query; earlier and recent are the two parts of
@@ -83,6 +99,12 @@ SELECT ISNULL(o.actual_state_desc, N'') AS actual_state,
 FROM   sys.database_query_store_options AS o
 OPTION (RECOMPILE);`
 
+// sys-query-store-runtime-stats-interval-transact-sql.md.
+const diagnoseQueryStoreFromSQL = `-- outbox:DiagnoseQueryStoreFrom
+SELECT MIN(i.start_time) AS first_start
+FROM   sys.query_store_runtime_stats_interval AS i
+WHERE  i.end_time > @since;`
+
 // sys-query-store-runtime-stats-transact-sql.md: averages of an interval, so that
 // sums must be weighted by count_executions; several rows an interval while it is
 // the current one; execution_type 0 ended well; times in microseconds, reads in
@@ -135,6 +157,16 @@ func (s *source) readQueryStore(ctx context.Context) (queryStore, error) {
 	})
 	if err != nil || !q.on() {
 		return q, err
+	}
+	var from sql.NullTime
+	err = s.each(ctx, "read how far Query Store goes back, for statements", diagnoseQueryStoreFromSQL, []any{sql.Named("since", s.since)},
+		func(rows *sql.Rows) error { return rows.Scan(&from) })
+	if err != nil {
+		return q, err
+	}
+	q.from = from.Time.UTC()
+	if !from.Valid {
+		q.from = time.Time{}
 	}
 	bare := s.bareTable()
 	args := []any{sql.Named("since", s.since), sql.Named("split", q.split), sql.Named("name", doubled(bare))}

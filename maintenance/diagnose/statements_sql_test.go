@@ -25,6 +25,7 @@ var kinds = map[string]string{
 	"diagnoseLoadSQL":            "Select",
 	"diagnosePagesSQL":           "Declare Declare Select",
 	"diagnosePlanSQL":            "Select",
+	"diagnoseQueryStoreFromSQL":  "Select",
 	"diagnoseQueryStoreSQL":      "Select",
 	"diagnoseQueryStoreStateSQL": "Select",
 	"diagnoseSampleSQL":          "Select",
