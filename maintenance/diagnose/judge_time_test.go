@@ -44,7 +44,7 @@ func TestJudgeWaits(t *testing.T) {
 		},
 		{"a slow log", waitFacts{waits: []waitTotal{{"WRITELOG", 1000, 40_000, 900, 0}, {"ASYNC_NETWORK_IO", 1000, 50_000, 9, 0}}}, Warn, []string{"WRITELOG is 44.4 % of all waiting: 40 s over 1,000 waits, 40 ms each"}},
 		{"RESOURCE_SEMAPHORE", waitFacts{waits: []waitTotal{{"RESOURCE_SEMAPHORE", 10, 90_000, 900, 0}}}, Bad, []string{"wait for memory to sort or hash in"}},
-		{"a burst of log", waitFacts{load: load(91)}, Bad, []string{"Log writes stood at 91 % of its limit"}},
+		{"a burst of log", waitFacts{load: load(91)}, Bad, []string{"Log writes stood at 91 % of the limit"}},
 		{"some log", waitFacts{load: load(70)}, Warn, []string{"Log writes stood at 70 %"}},
 		{"full memory is how it should be", waitFacts{load: load(10)}, OK, nil},
 	} {

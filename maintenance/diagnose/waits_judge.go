@@ -170,9 +170,9 @@ func (f waitFacts) judgeLoad(sec *Section) {
 		}
 		switch {
 		case high > loadBad:
-			sec.find(Bad, fmt.Sprintf("%s stood at %s %% of its limit or more in a twentieth of the last hour.", capital(m.title), short(high)), m.remedy)
+			sec.find(Bad, fmt.Sprintf("%s stood at %s %% of the limit or more in a twentieth of the last hour.", capital(m.title), short(high)), m.remedy)
 		case high > loadWarn:
-			sec.find(Warn, fmt.Sprintf("%s stood at %s %% of its limit or more in a twentieth of the last hour.", capital(m.title), short(high)), m.remedy)
+			sec.find(Warn, fmt.Sprintf("%s stood at %s %% of the limit or more in a twentieth of the last hour.", capital(m.title), short(high)), m.remedy)
 		}
 	}
 }
