@@ -12,9 +12,9 @@ import (
 type scope uint8
 
 const (
-	// ofDatabase: VIEW DATABASE STATE everywhere, or VIEW DATABASE PERFORMANCE
-	// STATE, which is enough since SQL Server 2022 and on Azure SQL Database
-	// (system-dynamic-management-views.md and the pages of the views).
+	// ofDatabase: VIEW DATABASE STATE; since SQL Server 2022 VIEW DATABASE
+	// PERFORMANCE STATE is enough (the pages of the views). On Azure SQL Database
+	// some pages know the second and some do not, so that the first is asked for.
 	ofDatabase scope = iota
 	// ofServer: VIEW SERVER STATE (2022: VIEW SERVER PERFORMANCE STATE) on a
 	// server, the database's on Azure SQL Database, and there on Basic, S0, S1 and
@@ -73,7 +73,7 @@ func (e environment) grant(s scope, permission string) string {
 	default:
 		if permission == "" || s == ofServer && strings.HasPrefix(permission, "VIEW SERVER") {
 			permission = "VIEW DATABASE STATE"
-			if e.database() || e.major >= 16 && !e.managed() {
+			if e.major >= 16 && !e.managed() {
 				permission = "VIEW DATABASE PERFORMANCE STATE"
 			}
 		}

@@ -19,10 +19,10 @@ func TestGrant(t *testing.T) {
 		named string // in the error
 		want  string
 	}{
-		{"Azure SQL Database", database(5, 12, "GP_Gen5_2"), ofServer, "", "GRANT VIEW DATABASE PERFORMANCE STATE TO [worker]]];"},
+		{"Azure SQL Database", database(5, 12, "GP_Gen5_2"), ofServer, "", "GRANT VIEW DATABASE STATE TO [worker]]];"},
 		{"Azure SQL Database, named", database(5, 12, "GP_Gen5_2"), ofServer, "VIEW DATABASE STATE", "GRANT VIEW DATABASE STATE TO [worker]]];"},
 		{"Azure SQL Database, small", database(5, 12, "S0"), ofServer, "VIEW DATABASE STATE", "ALTER SERVER ROLE ##MS_ServerStateReader## ADD MEMBER [login]; -- in master: with S0 a right in the database is not enough"},
-		{"Azure SQL Database, small, of the database", database(5, 12, "S0"), ofDatabase, "", "GRANT VIEW DATABASE PERFORMANCE STATE TO [worker]]];"},
+		{"Azure SQL Database, small, of the database", database(5, 12, "S0"), ofDatabase, "", "GRANT VIEW DATABASE STATE TO [worker]]];"},
 		{"elastic pool", database(5, 12, "ElasticPool"), ofServer, "", "ALTER SERVER ROLE ##MS_ServerStateReader## ADD MEMBER [login]; -- in master: with ElasticPool a right in the database is not enough"},
 		{"Managed Instance", database(8, 16, ""), ofServer, "", "GRANT VIEW SERVER STATE TO [login]; -- in master"},
 		{"SQL Server 2019", database(3, 15, ""), ofServer, "", "GRANT VIEW SERVER STATE TO [login]; -- in master"},

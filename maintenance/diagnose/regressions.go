@@ -5,6 +5,7 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"strconv"
 	"time"
 )
 
@@ -197,7 +198,7 @@ func (f regressionFacts) table(queries []storeQuery) Table {
 		Title: "Statements in Query Store, earlier and recent",
 		Columns: []Column{
 			{"statement", Text},
-			{"query", Count},
+			{"query", Text},
 			{"plans", Count},
 			{"runs", Count},
 			{"CPU earlier", Milliseconds},
@@ -216,7 +217,7 @@ func (f regressionFacts) table(queries []storeQuery) Table {
 	for _, q := range queries[:min(f.top, len(queries))] {
 		all := q.earlier.plus(q.recent)
 		t.Rows = append(t.Rows, []any{
-			q.label, q.id, int64(len(q.plans)), int64(all.executions), cell(q.earlier, q.earlier.cpu/1000), cell(q.recent, q.recent.cpu/1000),
+			q.label, strconv.FormatInt(q.id, 10), int64(len(q.plans)), int64(all.executions), cell(q.earlier, q.earlier.cpu/1000), cell(q.recent, q.recent.cpu/1000),
 			cell(q.earlier, q.earlier.reads), cell(q.recent, q.recent.reads), all.logBytes,
 		})
 	}
