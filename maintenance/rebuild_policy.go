@@ -90,7 +90,7 @@ func decideRebuild(s rebuildState, fillFactor int, force, named bool) rebuildDec
 	case s.kind != clusteredType && s.kind != nonclusteredType:
 		d.reason = "no rowstore index"
 	case s.disabled && (s.byHint || named):
-		d.action, d.reason = RebuildWhole, "it is disabled: a rebuild brings it back"
+		d.action, d.reason = RebuildWhole, "it is disabled, and a rebuild brings it back"
 	case s.disabled:
 		d.reason = "it is disabled; name it with --index to bring it back"
 	case force:
@@ -98,7 +98,7 @@ func decideRebuild(s rebuildState, fillFactor int, force, named bool) rebuildDec
 	case !s.measured:
 		d.byFillFactor(s, fillFactor)
 	case s.pages < leastPages:
-		d.reason = fmt.Sprintf("it has %d pages: too small to matter", s.pages)
+		d.reason = ByteText(s.pages*pageBytes) + " are too small to matter"
 	case float64(s.pages-after) < leastGain*float64(s.pages):
 		d.reason = fmt.Sprintf("its pages are %.0f %% full and would be about %.0f %%", s.density, s.densityAfter(fillFactor))
 	default:
