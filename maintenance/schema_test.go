@@ -130,7 +130,8 @@ func TestSchemaCheckFinds(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			b := newTable(t, emulator.Config{}, scripts.Options{})
 			b.exec(c.damage)
-			got := short(b.check(c.schema).Findings)
+			findings := b.check(c.schema).Findings
+			got := short(findings)
 			same := len(got) == len(c.want)
 			for i := 0; same && i < len(got); i++ {
 				same = strings.HasPrefix(got[i], c.want[i]) && strings.HasSuffix(got[i], " +") == (strings.HasSuffix(c.want[i], " +") || strings.HasSuffix(c.want[i], ": "))
@@ -138,7 +139,29 @@ func TestSchemaCheckFinds(t *testing.T) {
 			if !same {
 				t.Errorf("found\n%s\nwant\n%s", strings.Join(got, "\n"), strings.Join(c.want, "\n"))
 			}
+			b.mend(c.schema, findings)
 		})
+	}
+}
+
+// mend sends the SQL of every finding, and sees that each is gone.
+func (b *table) mend(s maintenance.Schema, findings []sqlserver.Finding) {
+	b.t.Helper()
+	var mended []string
+	for _, f := range findings {
+		if f.SQL == "" || strings.Contains(f.SQL, "<") {
+			continue
+		}
+		if _, err := b.server.Exec(b.t.Context(), f.SQL); err != nil {
+			b.t.Errorf("%v in the SQL of %q:\n%s", err, f.Problem, f.SQL)
+			continue
+		}
+		mended = append(mended, f.Object+f.Problem)
+	}
+	for _, f := range b.check(s).Findings {
+		if slices.Contains(mended, f.Object+f.Problem) {
+			b.t.Errorf("its SQL does not mend %q", f.Problem)
+		}
 	}
 }
 

@@ -42,6 +42,8 @@ const (
 type statusValues struct {
 	// proven says that a trusted constraint lets nothing but 0, 1 and 2 in.
 	proven bool
+	// hidden says that there is a constraint which this login may not see.
+	hidden bool
 	// forbidden are values of the three that a constraint keeps out.
 	forbidden []string
 	// counted says that unknown, of rows, was counted.
@@ -89,6 +91,7 @@ func (v *statusValues) readChecks(ctx context.Context, conn *sql.Conn, names Nam
 		if err := rows.Scan(&definition, &untrusted); err != nil {
 			return err
 		}
+		v.hidden = v.hidden || definition == ""
 		allowed, ok := allowedStatus(definition)
 		if !ok {
 			continue
@@ -152,11 +155,21 @@ func (v statusValues) defects(names Names, nullable bool) []defect {
 	if !v.counted {
 		problem += fmt.Sprintf("; its values were not counted, as the table has %d rows", v.rows)
 	}
-	return append(found, defect{Finding: Finding{
+	if v.hidden {
+		return append(found, defect{Finding: Finding{
+			Severity: Should, Object: object, Problem: "a CHECK is there that this login may not see: perhaps it holds status to 0, 1 and 2",
+			Advice: "GRANT VIEW DEFINITION on the table shows it",
+		}})
+	}
+	f := Finding{
 		Severity: Should, Object: object, Problem: problem,
 		SQL:    fmt.Sprintf("ALTER TABLE %s WITH CHECK ADD CONSTRAINT %s CHECK (status IN (0, 1, 2));", names.Events(), check),
 		Advice: "it reads the whole table under a lock that lets nobody in: choose a quiet hour",
-	}})
+	}
+	if v.unknown > 0 {
+		f.SQL, f.Advice = "", "after the rows above have one of the three: until then a CHECK is refused (error 547)"
+	}
+	return append(found, defect{Finding: f})
 }
 
 // checkStatusValues refuses unknown values, as far as they can be found cheaply.

@@ -103,6 +103,7 @@ func TestRebuildPlanAndRun(t *testing.T) {
 	if err := json.Unmarshal([]byte(stdout), &report); err != nil || code != exitDone {
 		t.Fatalf("exit %d, %v in\n%s", code, err, stdout)
 	}
+	documented(t, "rebuild", stdout)
 	if i := report.Indexes[0]; !report.Executed || i.Outcome != maintenance.RebuildDone || report.Indexes[1].Outcome != "" {
 		t.Errorf("%+v", report)
 	}
@@ -120,6 +121,8 @@ func TestRebuildPausedAndAborted(t *testing.T) {
 	if code != exitDone || !regexp.MustCompile(`PAUSED at 61 %: run the command again to go on, --abort gives it up in \d+ms\.\n`).MatchString(stdout) || !strings.Contains(stderr, "paused") {
 		t.Errorf("exit %d:\n%s%s", code, stdout, stderr)
 	}
+	_, stdout, _ = outboxctl(t, "rebuild", "--json", dsn)
+	documented(t, "rebuild", stdout)
 	if _, stdout, _ = outboxctl(t, "rebuild", dsn); !strings.Contains(stdout, "PK_outbox_event: resume, its rebuild was paused at 61 %") {
 		t.Errorf("the plan after it:\n%s", stdout)
 	}

@@ -84,6 +84,9 @@ func TestSchemaCheckAndApply(t *testing.T) {
 			t.Errorf("%s:\n%s\nwant:\n%s", what, got, want)
 		}
 	}
+	documented(t, "schema", run(exitDone, "schema", "print", "--json"))
+	documented(t, "schema", run(exitFound, "schema", "check", "--json"))
+	documented(t, "schema", run(exitDone, "schema", "apply", "--json"))
 	same("check", run(exitFound, "schema", "check"), damagedCheck)
 	same("plan", run(exitDone, "schema", "apply"), damagedPlan)
 	var report maintenance.SchemaReport

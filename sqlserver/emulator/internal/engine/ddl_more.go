@@ -349,7 +349,7 @@ func (e *Engine) readSequence(q *sequence, options []any, name string) error {
 			case "MaxValue":
 				q.max = n
 			case "Cache":
-				q.cacheSize = n
+				q.cacheSize, q.cached = n, true
 			default:
 				return errSyntax(o.OptionKind)
 			}
