@@ -45,26 +45,32 @@
 // an NVARCHAR value scans a VARCHAR column of a SQL collation. Plans are cached
 // by text and SET options.
 //
-// Views, from the engine's own counters: sys.dm_exec_query_stats, _cached_plans,
-// _sessions, _connections and _requests; the functions sys.dm_exec_sql_text,
-// _query_plan and _plan_attributes; sys.dm_db_index_usage_stats,
-// _index_physical_stats, _partition_stats and _wait_stats, sys.dm_os_wait_stats,
-// sys.dm_tran_locks; the catalog views of tables, columns, indexes, constraints,
-// sequences, procedures and types. A view has the columns that the engine can
-// answer; others are error 207.
+// Views, from the engine's own state and counters: of plans sys.dm_exec_query_stats,
+// _cached_plans and the functions _sql_text, _query_plan, _text_query_plan and
+// _plan_attributes; of sessions _sessions, _connections, _requests and _input_buffer;
+// of locks and transactions sys.dm_tran_locks, _active_transactions,
+// _session_transactions, _database_transactions and _persistent_version_store_stats,
+// sys.dm_os_waiting_tasks, sys.dm_os_wait_stats and sys.dm_db_wait_stats; of indexes
+// sys.dm_db_index_usage_stats, _index_operational_stats, _index_physical_stats,
+// _partition_stats and _stats_properties; sys.databases,
+// sys.database_scoped_configurations, and the catalog views of tables, columns,
+// indexes, constraints, statistics, sequences, procedures, triggers, types and
+// storage. A view has the columns that the engine can answer; others are error 207.
 //
 //   - logical_reads count rows that scans touched, not pages;
 //   - worker_time is what of the elapsed time was not spent in waiting for locks;
 //   - set_options never has ParallelPlan (2);
 //   - showplan has the reads, their predicates and the warnings; no costs and
 //     none of the operators above the reads;
-//   - figures of pages and bytes are NULL;
-//   - waits are those for locks.
+//   - figures of pages, bytes and the log are NULL;
+//   - waits are those for locks; of latches and the disk there are none (0);
+//   - statistics are never made: their dates and rows are NULL.
 //
-// sys.dm_db_resource_stats and the views of Query
-// Store are there and empty, sys.database_query_store_options says OFF. Every other
-// view that the documentation has for the edition is 50999; one that it does not
-// have, or that only master has, is 208.
+// There and empty, because none is the truth: sys.dm_db_resource_stats, the views of
+// Query Store (sys.database_query_store_options says OFF), of missing indexes, and of
+// objects that cannot be made here (foreign keys, partitions, synonyms, …). Every
+// other view or function of sys that the documentation has for the edition is 50999;
+// one that it does not have, or that only master has, is 208.
 //
 // What an engine in memory cannot have (waits for the log rate, page density, rows
 // of Query Store, a permission that is missing) a test may make up with FakeView.

@@ -59,6 +59,9 @@ func (e *Engine) systemView(name *ast.SchemaObjectName) (*viewSource, error) {
 	if !e.exists(key) {
 		return nil, nil
 	}
+	if _, isFunction := rowFunctions[strings.ToUpper(key)]; isFunction {
+		return nil, raiseBatch(216, 16, 1, "Parameters were not supplied for the function '%s'.", key)
+	}
 	if f := e.fake(key); f != nil {
 		return &viewSource{f.cols, func(s *session) ([][]sqltype.Value, error) { return f.answer(s, nil, nil) }}, nil
 	}
