@@ -46,3 +46,22 @@ func TestEveryViewAnswersOrSaysWhyNot(t *testing.T) {
 		}
 	}
 }
+
+func TestViewsOfOtherDatabases(t *testing.T) {
+	for _, c := range []struct {
+		edition   Edition
+		sql, want string
+	}{
+		{AzureSQLDatabase, `SELECT COUNT(*) FROM test.sys.tables`, "0"},
+		{AzureSQLDatabase, `SELECT name FROM master.sys.databases`, "error 40515"},
+		{AzureSQLDatabase, `SELECT name FROM tempdb.sys.tables`, "error 50999"},
+		{Enterprise2022, `SELECT name FROM master.sys.databases WHERE database_id = 5`, "test"},
+		{Enterprise2022, `SELECT name FROM master.sys.tables`, "error 50999"},
+		{AzureManagedInstance, `SELECT sku FROM master.sys.server_resource_stats`, "error 50999"},
+	} {
+		s := open(t, New(Config{Database: "test", Edition: c.edition}))
+		if got := run(t, s, c.sql).text(); got != c.want {
+			t.Errorf("%s on edition %d: got %q, want %q", c.sql, c.edition, got, c.want)
+		}
+	}
+}

@@ -59,6 +59,9 @@ func (e *Engine) systemView(name *ast.SchemaObjectName) (*viewSource, error) {
 	if !e.exists(key) {
 		return nil, nil
 	}
+	if err := e.elsewhere(name, key); err != nil {
+		return nil, err
+	}
 	if _, isFunction := rowFunctions[strings.ToUpper(key)]; isFunction {
 		return nil, raiseBatch(216, 16, 1, "Parameters were not supplied for the function '%s'.", key)
 	}
@@ -70,6 +73,31 @@ func (e *Engine) systemView(name *ast.SchemaObjectName) (*viewSource, error) {
 		return nil, notModelled("%s", key)
 	}
 	return &viewSource{v.cols, func(s *session) ([][]sqltype.Value, error) { return s.visibleRows(key, v) }}, nil
+}
+
+// elsewhere refuses a view of another database: Azure SQL Database has no way to it
+// but for tempdb, and here there are none. What is of the whole server is the same
+// from master.
+func (e *Engine) elsewhere(name *ast.SchemaObjectName, key string) error {
+	db := name.DatabaseIdentifier
+	switch {
+	case db == nil, db.Value == "", strings.EqualFold(db.Value, e.config.Database):
+		return nil
+	case e.config.Edition == AzureSQLDatabase && !strings.EqualFold(db.Value, "tempdb"):
+		return raiseBatch(40515, 15, 1, "Reference to database and/or server name in '%s' is not supported in this version of SQL Server.", objectText(name))
+	case strings.EqualFold(db.Value, "master") && ofServer(key):
+		return nil
+	}
+	return notModelled("%s of another database", key)
+}
+
+func ofServer(key string) bool {
+	for _, prefix := range []string{"sys.databases", "sys.server_", "sys.dm_os_", "sys.dm_exec_", "sys.dm_tran_"} {
+		if strings.HasPrefix(key, prefix) {
+			return true
+		}
+	}
+	return false
 }
 
 // viewSource is a view to read.
