@@ -13,11 +13,15 @@ var _ = register(map[string]function{
 	"OBJECT_DEFINITION": {1, 1, values(fixed(nvarcharType(sqltype.Max)), objectDefinition)},
 })
 
-// objectNumbered finds an object or constraint by its id.
-func (e *Engine) objectNumbered(id int64) (objectInfo, object, bool) {
-	for _, o := range e.catalog.allObjects() {
+// objectNumbered finds an object or constraint that the session's user sees by its
+// id.
+func (s *session) objectNumbered(id int64) (objectInfo, object, bool) {
+	if s.hides(int32(id)) {
+		return objectInfo{}, nil, false
+	}
+	for _, o := range s.engine.catalog.allObjects() {
 		if int64(o.header.id) == id {
-			return o, e.catalog.find(nameOf(o.header.schema, o.header.name)), true
+			return o, s.engine.catalog.find(nameOf(o.header.schema, o.header.name)), true
 		}
 	}
 	return objectInfo{}, nil, false
@@ -35,7 +39,7 @@ var objectKinds = map[string][]string{
 // does not have, and for names that do not exist.
 func objectProperty(e *env, v []sqltype.Value) (sqltype.Value, error) {
 	engine := e.x.s.engine
-	info, o, found := engine.objectNumbered(v[0].N)
+	info, o, found := e.x.s.objectNumbered(v[0].N)
 	if !found {
 		return sqltype.Value{}, nil
 	}
@@ -138,7 +142,7 @@ func triggerProperty(tr *trigger, name string) (on, ok bool) {
 
 // objectPropertyEx is OBJECTPROPERTYEX: what OBJECTPROPERTY has, and a few more.
 func objectPropertyEx(e *env, v []sqltype.Value) (sqltype.Value, error) {
-	info, o, found := e.x.s.engine.objectNumbered(v[0].N)
+	info, o, found := e.x.s.objectNumbered(v[0].N)
 	if !found {
 		return sqltype.Value{}, nil
 	}
@@ -156,8 +160,11 @@ func objectPropertyEx(e *env, v []sqltype.Value) (sqltype.Value, error) {
 
 // objectDefinition is the text of a procedure, trigger or constraint.
 func objectDefinition(e *env, v []sqltype.Value) (sqltype.Value, error) {
-	engine := e.x.s.engine
-	info, o, _ := engine.objectNumbered(v[0].N)
+	s := e.x.s
+	info, o, _ := s.objectNumbered(v[0].N)
+	if s.userID() != dboID && s.sight()[int32(v[0].N)].blind {
+		return sqltype.Value{}, nil // without VIEW DEFINITION
+	}
 	switch o := o.(type) {
 	case *procedure:
 		return nvarcharValue(o.text), nil

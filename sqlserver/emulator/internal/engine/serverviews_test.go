@@ -127,3 +127,16 @@ func TestViewsOfWhatIsNotThere(t *testing.T) {
 		{`SELECT * FROM sys.dm_user_db_resource_governance`, "error 50999"}, // the engine has no limits to tell
 	})
 }
+
+func TestSessionsTellOfTheirRequests(t *testing.T) {
+	e := newEngine(t)
+	s, other := open(t, e), open(t, e)
+	spid := must(t, other, `SELECT @@SPID`).text()
+	if got := must(t, s, `SELECT CASE WHEN last_request_end_time >= last_request_start_time AND last_request_start_time >= login_time THEN 'over' END, date_format, host_process_id
+		FROM sys.dm_exec_sessions WHERE session_id = `+spid).text(); got != "over|mdy|NULL" {
+		t.Errorf("got %q", got)
+	}
+	if got := run(t, s, `SELECT cpu_time FROM sys.dm_exec_sessions`).text(); got != "error 207" {
+		t.Errorf("what is not known: %q", got)
+	}
+}

@@ -37,6 +37,8 @@ type session struct {
 	// requested is when the request in hand came, in nanoseconds since 1970; 0
 	// when there is none.
 	requested atomic.Int64
+	// ended is when the last request was over, as requested.
+	ended atomic.Int64
 	// input is what the client sent last.
 	input atomic.Pointer[input]
 	// running is the statement in hand, for sys.dm_exec_requests.
@@ -65,7 +67,7 @@ func newSession(e *Engine, l tds.Login) *session {
 
 // Batch runs a text.
 func (s *session) Batch(ctx context.Context, text string, w tds.ResultWriter) error {
-	s.input.Store(&input{event: "Language Event", text: text})
+	s.input.Store(&input{at: time.Now().UTC(), event: "Language Event", text: text})
 	return s.request(ctx, w, func(x *exec) error {
 		m, err := s.newModule(text, "", false)
 		if err != nil {
@@ -80,7 +82,10 @@ func (s *session) Batch(ctx context.Context, text string, w tds.ResultWriter) er
 // once it has been reported, and the end of a doomed transaction.
 func (s *session) request(ctx context.Context, w tds.ResultWriter, f func(x *exec) error) error {
 	s.requested.Store(time.Now().UnixNano())
-	defer s.requested.Store(0)
+	defer func() {
+		s.ended.Store(time.Now().UnixNano())
+		s.requested.Store(0)
+	}()
 	defer s.publish()
 	x := &exec{s: s, ctx: ctx, w: w}
 	err := f(x)

@@ -1,6 +1,8 @@
 package engine
 
 import (
+	"time"
+
 	"azsqloutbox/sqlserver/emulator/internal/sqltype"
 	"azsqloutbox/sqlserver/emulator/internal/tds"
 )
@@ -13,14 +15,16 @@ var _ = registerServerFunctions(map[string]serverFunction{
 // The columns of sys-dm-exec-input-buffer-transact-sql.md.
 var inputBufferCols = documented(`event_type nvarchar(256); parameters smallint; event_info nvarchar(max)`)
 
-// inputBufferRows is what a session sent last.
+// inputBufferRows is what a session sent last. Who does not own the database sees
+// its own only.
 func inputBufferRows(s *session, args []sqltype.Value) ([][]sqltype.Value, error) {
 	if args[0].IsNull() || !args[1].IsNull() && args[1].N != 0 {
 		return nil, nil
 	}
 	var rows [][]sqltype.Value
+	all := s.userID() == dboID
 	s.engine.eachSession(func(o *session) {
-		if last := o.input.Load(); o.spid() == args[0].N && last != nil {
+		if last := o.input.Load(); o.spid() == args[0].N && (all || o == s) && last != nil {
 			rows = append(rows, catalogRow(inputBufferCols, last.event, 0, last.shown()))
 		}
 	})
@@ -29,6 +33,7 @@ func inputBufferRows(s *session, args []sqltype.Value) ([][]sqltype.Value, error
 
 // input is a request's text as the input buffer shows it.
 type input struct {
+	at    time.Time
 	event string
 	text  string // of a procedure its name
 	// declared are the parameters of sp_executesql.
@@ -36,7 +41,7 @@ type input struct {
 }
 
 func rpcInput(proc string, params []tds.Param) *input {
-	i := &input{event: "RPC Event", text: proc}
+	i := &input{at: time.Now().UTC(), event: "RPC Event", text: proc}
 	if proc == "sp_executesql" && len(params) > 0 {
 		i.text = params[0].Value.S
 		if len(params) > 1 {

@@ -1,6 +1,8 @@
 package engine
 
 import (
+	"time"
+
 	"azsqloutbox/sqlserver/emulator/internal/sqltype"
 	"azsqloutbox/sqlserver/emulator/internal/storage"
 )
@@ -16,6 +18,7 @@ var sessionCols = []outCol{
 	vBit("is_user_process"), vSmall("transaction_isolation_level"), vInt("open_transaction_count"), vInt("lock_timeout"), vInt("deadlock_priority"),
 	vBit("quoted_identifier"), vBit("ansi_nulls"), vBit("ansi_padding"), vBit("ansi_warnings"), vBit("ansi_null_dflt_on"), vBit("concat_null_yields_null"),
 	vBit("arithabort"), vInt("text_size"), vSmall("database_id"), vName("client_interface_name"),
+	vTime("last_request_start_time"), vTimeNull("last_request_end_time"),
 }
 
 // isolationNumbers are transaction_isolation_level.
@@ -38,9 +41,25 @@ func sessionRows(s *session) [][]sqltype.Value {
 		set := &st.set
 		rows = append(rows, catalogRow(sessionCols, o.spid(), o.opened, o.login.Host, o.login.App, o.login.User, o.login.User, status, true,
 			isolationNumbers[set.isolation], st.transactions, set.lockTimeoutMillis(), st.deadlockPriority, set.quotedIdentifier, set.ansiNulls,
-			set.ansiPadding, set.ansiWarnings, set.ansiNullDefault, set.concatNull, set.arithAbort, set.textSize, databaseID, "embedded"))
+			set.ansiPadding, set.ansiWarnings, set.ansiNullDefault, set.concatNull, set.arithAbort, set.textSize, databaseID, "embedded", o.requestBegan(), timeOrNull(o.ended.Load())))
 	})
 	return rows
+}
+
+// requestBegan is when the last request came; a session begins with its login.
+func (s *session) requestBegan() time.Time {
+	if last := s.input.Load(); last != nil {
+		return last.at
+	}
+	return s.opened
+}
+
+// timeOrNull is a time in nanoseconds since 1970, nil for none.
+func timeOrNull(n int64) any {
+	if n == 0 {
+		return nil
+	}
+	return time.Unix(0, n).UTC()
 }
 
 // spidOf is the session that a storage session belongs to.

@@ -6,9 +6,10 @@ import (
 	"azsqloutbox/sqlserver/emulator/internal/sqltype"
 )
 
-// extra are documented columns of a catalog view that have one value for every
-// row, because what they are about does not exist here: replication, FILESTREAM,
-// masks, graphs, rules. A column without a value is NULL.
+// extra are documented columns of a view that have one value for every row,
+// because what they are about does not exist here: replication, FILESTREAM, masks,
+// graphs, rules. A column without a value is NULL, and may be on SQL Server: what
+// may not be and is not known stays away (207).
 type extra struct {
 	columns string
 	values  map[string]any
@@ -24,7 +25,8 @@ func off(names ...string) extra {
 	return e
 }
 
-// extras are by the view's name (sql-docs, system-catalog-views).
+// extras are by the view's name (sql-docs, system-catalog-views and
+// system-dynamic-management-views).
 var extras = map[string][]extra{
 	"sys.objects": {off("is_published", "is_schema_published")},
 	"sys.tables": {
@@ -58,7 +60,14 @@ var extras = map[string][]extra{
 	"sys.views": {off("is_published", "is_schema_published", "is_replicated", "has_replication_filter", "has_opaque_metadata",
 		"has_unchecked_assembly_data", "with_check_option", "is_date_correlation_view", "is_tracked_by_cdc")},
 	"sys.sql_modules": {off("null_on_null_input", "uses_native_compilation", "inline_type", "is_inlineable"), {columns: "execute_as_principal_id int"}},
-	"sys.partitions":  {off("xml_compression"), {"filestream_filegroup_id smallint; xml_compression_desc varchar(3)", map[string]any{"filestream_filegroup_id": 0, "xml_compression_desc": "OFF"}}},
+	"sys.dm_exec_sessions": {
+		{columns: `host_process_id int; client_version int; nt_domain sysname; nt_user_name sysname; context_info varbinary(128)`},
+		{"language sysname; date_format nvarchar(3)", map[string]any{"language": "us_english", "date_format": "mdy"}},
+	},
+	"sys.dm_exec_requests": {{columns: `connection_id uniqueidentifier; scheduler_id int; task_address varbinary(8)`}},
+	"sys.dm_exec_connections": {{columns: `protocol_version int; last_read datetime; last_write datetime; client_tcp_port int;
+		local_net_address varchar(48); local_tcp_port int; parent_connection_id uniqueidentifier; most_recent_sql_handle varbinary(64)`}},
+	"sys.partitions": {off("xml_compression"), {"filestream_filegroup_id smallint; xml_compression_desc varchar(3)", map[string]any{"filestream_filegroup_id": 0, "xml_compression_desc": "OFF"}}},
 }
 
 var columnExtras = extra{

@@ -12,7 +12,9 @@ func statePermission(key string) string {
 	switch {
 	case key == "sys.dm_exec_connections":
 		return "VIEW DATABASE SECURITY STATE"
-	case strings.HasPrefix(key, "sys.dm_"), strings.HasPrefix(key, "sys.query_store_"), key == "sys.database_query_store_options":
+	case key == "sys.dm_db_stats_properties", key == "sys.dm_exec_input_buffer": // each gives what one may see
+		return ""
+	case strings.HasPrefix(key, "sys.dm_"), strings.HasPrefix(key, "sys.query_store_"), key == "sys.database_query_store_options", key == "sys.query_context_settings":
 		return "VIEW DATABASE PERFORMANCE STATE"
 	}
 	return ""
