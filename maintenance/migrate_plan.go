@@ -5,6 +5,7 @@ import (
 	"database/sql"
 	"fmt"
 	"strings"
+	"time"
 
 	"azsqloutbox/sqlserver"
 )
@@ -217,7 +218,7 @@ func (m Migration) planWorkers(ctx context.Context, q querier, p *migrationPlan)
 // steps is the plan as a list of statements, in order.
 func (m Migration) steps(p *migrationPlan) ([]MigrationStep, error) {
 	var list []MigrationStep
-	check := MigrationStep{"check every row", m.fill(migrateWindowSQL, p.column)}
+	check := MigrationStep{Step: "check every row"} // a statement for each window of ids
 	if m.Guard == GuardTrigger {
 		text, err := m.createGuard(p.guard, p.column, p.indexes)
 		if err != nil {
@@ -225,7 +226,7 @@ func (m Migration) steps(p *migrationPlan) ([]MigrationStep, error) {
 		}
 		list = append(list, MigrationStep{"create the guard", text}, check)
 	} else {
-		list = append(list, check, m.lockStep(), MigrationStep{"check every row again", check.SQL})
+		list = append(list, check, m.lockStep(), MigrationStep{Step: "check every row again"})
 	}
 	list = append(list, m.changes(p)...)
 	if m.Guard == GuardTrigger {
@@ -322,7 +323,7 @@ func (m Migration) describe(p *migrationPlan) {
 		case m.standsIn(p, r.original):
 			note("%s stays, without the column, until the change is done: claims through it cost one lookup an event more", r.Index)
 		case claims && m.Guard == GuardTrigger:
-			note("%s is away from its drop until it is built again: workers pause with error 308 and go on by themselves; events wait that long", r.Index)
+			note("%s is away from its drop until it is built again: workers pause with error 308 and go on by themselves, and events wait as long as the change lasts", r.Index)
 		}
 	}
 	if !p.column.toUTF8 {
@@ -336,12 +337,13 @@ func (m Migration) describe(p *migrationPlan) {
 // estimate adds what the check made known: how much log the change writes, and
 // how long that takes at the rate of the larger General Purpose sizes.
 func (r *MigrationReport) estimate() {
-	if r.Rows == 0 {
-		return
-	}
 	const rowOverhead = 100  // bytes of a log record and its row header, about
 	const logRate = 50 << 20 // bytes a second (sql-docs, resource-limits-vcore-single-databases.md: at most 50 MB/s in General Purpose)
 	log := r.BytesBefore + r.BytesAfter + rowOverhead*r.Rows
-	r.Notes = append(r.Notes, fmt.Sprintf("the change writes about %d MiB of log for %d rows: %d seconds at 50 MB/s, the most that General Purpose has, and more on small sizes (4.5 MB/s a vCore)",
-		log>>20, r.Rows, max(1, log/logRate)))
+	if log < logRate {
+		return
+	}
+	lasts := time.Duration(log/logRate) * time.Second
+	r.Notes = append(r.Notes, fmt.Sprintf("the change writes about %d MiB of log for %d rows: it lasts %s or more at 50 MB/s, the most that General Purpose has (4.5 MB/s a vCore), and everything that waits for it waits so long",
+		log>>20, r.Rows, lasts))
 }

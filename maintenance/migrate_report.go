@@ -99,7 +99,8 @@ type MigrationBlocker struct {
 	Remedy  string `json:"remedy"`
 }
 
-// MigrationStep is one statement of the plan.
+// MigrationStep is one step of the plan. SQL is its statement; empty for a check,
+// which is many.
 type MigrationStep struct {
 	Step string `json:"step"`
 	SQL  string `json:"sql"`

@@ -210,6 +210,10 @@ func (m Migration) locked(ctx context.Context, conn *sql.Conn, p *migrationPlan,
 	if err := m.execIn(ctx, tx, m.lockStep()); err != nil {
 		return err
 	}
+	// A reader of row versions has no lock in the way until the change itself.
+	if _, err := tx.ExecContext(ctx, lockTimeout(m.FinalLockWait)); err != nil {
+		return err
+	}
 	inTransaction := func(_ string, fn func(querier) error) error { return fn(tx) }
 	if err := m.precheck(ctx, inTransaction, p, again, "check under the lock"); err != nil {
 		return err

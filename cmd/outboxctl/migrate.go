@@ -106,9 +106,8 @@ func migrationText(w io.Writer, r *maintenance.MigrationReport, executed bool) e
 		for n, s := range r.Plan {
 			fmt.Fprintf(&b, "  %d. %s\n", n+1, s.Step)
 			for line := range strings.Lines(s.SQL) {
-				b.WriteString("       " + line)
+				b.WriteString("       " + strings.TrimSuffix(line, "\n") + "\n")
 			}
-			b.WriteString("\n")
 		}
 	}
 	writeNotes(&b, r.Notes)
