@@ -3,12 +3,15 @@ package main
 import (
 	"encoding/json"
 	"fmt"
+	"os"
+	"reflect"
 	"regexp"
 	"slices"
 	"strings"
 	"testing"
 
 	"azsqloutbox/cmd/outbox-dev/local"
+	"azsqloutbox/maintenance"
 	"azsqloutbox/scripts"
 	sqlemulator "azsqloutbox/sqlserver/emulator"
 )
@@ -282,5 +285,48 @@ func TestMigrateVarcharFailure(t *testing.T) {
 	}
 	if want := "\nWhere it stands: dbo.outbox_event.payload is NVARCHAR(20) COLLATE SQL_Latin1_General_CP1_CI_AS NOT NULL, its indexes are as they were, and no guard is left\n"; !strings.HasSuffix(stdout, want) {
 		t.Errorf("stdout is %s", stdout)
+	}
+}
+
+// jsonKeys are the keys of a struct's JSON, as docs/json.md writes them.
+func jsonKeys(of reflect.Type, prefix string) (keys []string) {
+	for field := range of.Fields() {
+		name, _, _ := strings.Cut(field.Tag.Get("json"), ",")
+		if name == "" {
+			continue
+		}
+		keys = append(keys, prefix+name)
+		inner := field.Type
+		below := prefix + name + "."
+		if inner.Kind() == reflect.Slice {
+			below = prefix + name + "[]."
+			inner = inner.Elem()
+		} else if inner.Kind() == reflect.Pointer {
+			inner = inner.Elem()
+		}
+		if inner.Kind() == reflect.Struct {
+			keys = append(keys, jsonKeys(inner, below)...)
+		}
+	}
+	return keys
+}
+
+func TestMigrateVarcharKeysAreDocumented(t *testing.T) {
+	page, err := os.ReadFile("../../docs/json.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, section, _ := strings.Cut(string(page), "\n## migrate-varchar\n")
+	section, _, _ = strings.Cut(section, "\n## ")
+	var documented []string
+	for line := range strings.Lines(section) {
+		if row, ok := strings.CutPrefix(line, "| `"); ok {
+			key, _, _ := strings.Cut(row, "`")
+			documented = append(documented, key)
+		}
+	}
+	want := append(jsonKeys(reflect.TypeFor[maintenance.MigrationReport](), ""), "script")
+	if !slices.Equal(documented, want) {
+		t.Errorf("docs/json.md has\n%q\nthe report has\n%q", documented, want)
 	}
 }
