@@ -16,8 +16,8 @@ import (
 	sqlemulator "azsqloutbox/sqlserver/emulator"
 )
 
-// oldStack has a table as it was before: its payload is NVARCHAR(20).
-func oldStack(t *testing.T, rows ...string) *local.Stack {
+// nvarcharStack has a table as it was before: its payload is NVARCHAR(20).
+func nvarcharStack(t *testing.T, rows ...string) *local.Stack {
 	t.Helper()
 	stack, err := local.Start(t.Context(), local.Config{Schema: scripts.Options{Payload: "NVARCHAR(20)", Collation: "SQL_Latin1_General_CP1_CI_AS"}})
 	if err != nil {
@@ -34,14 +34,14 @@ VALUES (%d, 'order', '1', 'order-placed', N'%s')`, i+1, payload)
 	return stack
 }
 
-// varying is what differs from run to run.
-var varying = regexp.MustCompile(`(guard_payload_)\d+|(Migrated in )[^ ]+\.|("seconds": )[0-9.e-]+|(?m)^\d\d:\d\d:\d\d\.\d+`)
+// varyingMigration is what differs from run to run.
+var varyingMigration = regexp.MustCompile(`(guard_payload_)\d+|(Migrated in )[^ ]+\.|("seconds": )[0-9.e-]+|(?m)^\d\d:\d\d:\d\d\.\d+`)
 
-func steady(text string) string { return varying.ReplaceAllString(text, "$1$2$3…") }
+func steadyMigration(text string) string { return varyingMigration.ReplaceAllString(text, "$1$2$3…") }
 
-func same(t *testing.T, what, got, want string) {
+func sameMigration(t *testing.T, what, got, want string) {
 	t.Helper()
-	if got = steady(got); got != want {
+	if got = steadyMigration(got); got != want {
 		t.Errorf("%s is\n%s\nwant\n%s", what, got, want)
 	}
 }
@@ -120,14 +120,14 @@ The column is VARCHAR already: there is nothing to migrate.
 `
 
 func TestMigrateVarchar(t *testing.T) {
-	stack := oldStack(t, "Rīga ā😀", "Genève", "Æ0123456789é")
+	stack := nvarcharStack(t, "Rīga ā😀", "Genève", "Æ0123456789é")
 	dsn := "--sql-dsn=" + stack.SQL.DSN()
 
 	code, stdout, stderr := outboxctl(t, "migrate-varchar", "--length=10", "--guard=lock", dsn)
 	if code != exitFound || stderr != "check: 0 of 3 rows\n" {
 		t.Errorf("exit %d, stderr %q", code, stderr)
 	}
-	same(t, "the text", stdout, lossyText)
+	sameMigration(t, "the text", stdout, lossyText)
 
 	// To execute what would lose something is refused, with the same exit.
 	if code, stdout, _ = outboxctl(t, "migrate-varchar", "--execute", dsn); code != exitFound || !strings.HasSuffix(stdout, "Not migrated: see above. Nothing was changed.\n") {
@@ -138,7 +138,7 @@ func TestMigrateVarchar(t *testing.T) {
 	if code != exitDone {
 		t.Fatalf("exit %d: %s%s", code, stdout, stderr)
 	}
-	same(t, "the text", stdout, migratedText)
+	sameMigration(t, "the text", stdout, migratedText)
 	var logged []string
 	for line := range strings.Lines(stderr) {
 		if fields := strings.Split(line, "\t"); len(fields) > 3 {
@@ -157,7 +157,7 @@ func TestMigrateVarchar(t *testing.T) {
 		if code != exitDone {
 			t.Errorf("%v: exit %d", args, code)
 		}
-		same(t, "the text", stdout, alreadyText)
+		sameMigration(t, "the text", stdout, alreadyText)
 	}
 	if code, stdout, _ = outboxctl(t, "migrate-varchar", "--json", dsn); code != exitDone || !strings.Contains(stdout, `"state": "already"`) {
 		t.Errorf("exit %d: %s", code, stdout)
@@ -219,7 +219,7 @@ const lossyJSON = `{
 `
 
 func TestMigrateVarcharJSON(t *testing.T) {
-	stack := oldStack(t, "before", "ā")
+	stack := nvarcharStack(t, "before", "ā")
 	if _, err := stack.SQL.Exec(t.Context(), `CREATE STATISTICS st ON dbo.outbox_event (payload)`); err != nil {
 		t.Fatal(err)
 	}
@@ -228,7 +228,7 @@ func TestMigrateVarcharJSON(t *testing.T) {
 		t.Errorf("exit %d", code)
 	}
 	head, rest, _ := strings.Cut(stdout, `  "plan": `)
-	same(t, "the JSON", head, lossyJSON)
+	sameMigration(t, "the JSON", head, lossyJSON)
 	var tail struct {
 		Plan  []struct{ Step, SQL string }
 		Notes []string
@@ -239,7 +239,7 @@ func TestMigrateVarcharJSON(t *testing.T) {
 }
 
 func TestMigrateVarcharPrintsAScript(t *testing.T) {
-	stack := oldStack(t, "ok")
+	stack := nvarcharStack(t, "ok")
 	code, stdout, stderr := outboxctl(t, "migrate-varchar", "--print-sql", "--sql-dsn="+stack.SQL.DSN())
 	if code != exitDone || stderr != "" {
 		t.Fatalf("exit %d: %s", code, stderr)
@@ -277,7 +277,7 @@ func TestMigrateVarcharUsage(t *testing.T) {
 
 // What fails on the way exits 1 and says where the table stands.
 func TestMigrateVarcharFailure(t *testing.T) {
-	stack := oldStack(t, "ok")
+	stack := nvarcharStack(t, "ok")
 	stack.SQL.Inject(sqlemulator.Fault{Statement: "MigrateAlterColumn", Error: &sqlemulator.Error{Number: 1105, Class: 17, Message: "Could not allocate space."}})
 	code, stdout, stderr := outboxctl(t, "migrate-varchar", "--execute", "--sql-dsn="+stack.SQL.DSN())
 	if code != exitFailed || !strings.Contains(stderr, "outboxctl: change the column of dbo.outbox_event.payload: mssql: Could not allocate space. (1105)") {
@@ -288,8 +288,8 @@ func TestMigrateVarcharFailure(t *testing.T) {
 	}
 }
 
-// jsonKeys are the keys of a struct's JSON, as docs/json.md writes them.
-func jsonKeys(of reflect.Type, prefix string) (keys []string) {
+// migrationKeys are the keys of a struct's JSON, as docs/json.md writes them.
+func migrationKeys(of reflect.Type, prefix string) (keys []string) {
 	for field := range of.Fields() {
 		name, _, _ := strings.Cut(field.Tag.Get("json"), ",")
 		if name == "" {
@@ -305,7 +305,7 @@ func jsonKeys(of reflect.Type, prefix string) (keys []string) {
 			inner = inner.Elem()
 		}
 		if inner.Kind() == reflect.Struct {
-			keys = append(keys, jsonKeys(inner, below)...)
+			keys = append(keys, migrationKeys(inner, below)...)
 		}
 	}
 	return keys
@@ -325,7 +325,7 @@ func TestMigrateVarcharKeysAreDocumented(t *testing.T) {
 			documented = append(documented, key)
 		}
 	}
-	want := append(jsonKeys(reflect.TypeFor[maintenance.MigrationReport](), ""), "script")
+	want := append(migrationKeys(reflect.TypeFor[maintenance.MigrationReport](), ""), "script")
 	if !slices.Equal(documented, want) {
 		t.Errorf("docs/json.md has\n%q\nthe report has\n%q", documented, want)
 	}

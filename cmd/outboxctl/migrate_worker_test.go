@@ -20,7 +20,7 @@ import (
 	"azsqloutbox/sqlserver"
 )
 
-const workerPatience = 60 * time.Second
+const migrationPatience = 60 * time.Second
 
 // traffic writes events until it is stopped, and remembers what was committed.
 type traffic struct {
@@ -87,14 +87,14 @@ func (w *traffic) write(ctx context.Context) error {
 	return nil
 }
 
-// trigger is a writer that calls fn, once, when it is written a text.
-type trigger struct {
+// tripwire is a writer that calls fn, once, when it is written a text.
+type tripwire struct {
 	bytes.Buffer
 	text string
 	fn   func()
 }
 
-func (w *trigger) Write(p []byte) (int, error) {
+func (w *tripwire) Write(p []byte) (int, error) {
 	if w.fn != nil && strings.Contains(string(p), w.text) {
 		w.fn()
 		w.fn = nil
@@ -142,7 +142,7 @@ func TestMigrateUnderARunningWorker(t *testing.T) {
 			}
 			arrived := func(atLeast int) {
 				t.Helper()
-				for deadline := time.Now().Add(workerPatience); len(stack.Bus.Messages(local.Entity)) < atLeast; time.Sleep(10 * time.Millisecond) {
+				for deadline := time.Now().Add(migrationPatience); len(stack.Bus.Messages(local.Entity)) < atLeast; time.Sleep(10 * time.Millisecond) {
 					if time.Now().After(deadline) {
 						t.Fatalf("%d of %d events arrived", len(stack.Bus.Messages(local.Entity)), atLeast)
 					}
@@ -151,7 +151,7 @@ func TestMigrateUnderARunningWorker(t *testing.T) {
 			arrived(500)
 
 			// The guard is there from before the check, the lock only after it.
-			out, errOut := &bytes.Buffer{}, &trigger{text: "check: ", fn: func() {
+			out, errOut := &bytes.Buffer{}, &tripwire{text: "check: ", fn: func() {
 				if c.guard != "trigger" {
 					return
 				}
