@@ -26,13 +26,13 @@ func (m Migration) Check(ctx context.Context) (*MigrationReport, error) {
 	if err != nil || p.already {
 		return r, err
 	}
-	if err := m.precheck(ctx, m.inSession(ctx, d), p, r, "check"); err != nil {
+	err = m.precheck(ctx, m.inSession(ctx, d), p, r, "check")
+	r.Seconds = time.Since(begun).Seconds()
+	if err != nil {
 		r.State = MigrationInterrupted
-		r.Seconds = time.Since(begun).Seconds()
-		return r, err
+		return r, m.goOnWith(r, err)
 	}
 	r.estimate()
-	r.Seconds = time.Since(begun).Seconds()
 	return r, nil
 }
 
@@ -67,28 +67,16 @@ func (m Migration) precheck(ctx context.Context, do run, p *migrationPlan, r *Mi
 	}
 	err := m.checkRows(ctx, do, p.column, r, stage)
 	r.conclude(p.column, p.utf8)
-	if err != nil && ctx.Err() != nil {
-		return &checkInterrupted{m.op("the check"), r.nextID, r.Rows, err}
-	}
 	return err
 }
 
-// checkInterrupted says where to go on.
-type checkInterrupted struct {
-	op   string
-	next int64
-	rows int64
-	err  error
-}
-
-func (e *checkInterrupted) Error() string {
-	if e.rows == 0 {
-		return e.op + " was interrupted before it had looked at a row"
+// goOnWith says, with the error that ended a check, where to go on.
+func (m Migration) goOnWith(r *MigrationReport, err error) error {
+	if r.Rows == 0 {
+		return fmt.Errorf("%s ended before it had looked at a row: %w", m.op("the check"), err)
 	}
-	return fmt.Sprintf("%s was interrupted after %d rows: go on with --from-id %d, and add what it finds to this", e.op, e.rows, e.next)
+	return fmt.Errorf("%s ended after %d rows: go on with --from-id %d, and add what it finds to this: %w", m.op("the check"), r.Rows, r.nextID, err)
 }
-
-func (e *checkInterrupted) Unwrap() error { return e.err }
 
 // errNotClean ends a transaction whose check found something.
 var errNotClean = errors.New("the check under the lock found rows that would lose text")

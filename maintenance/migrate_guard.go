@@ -18,9 +18,7 @@ import (
 // an index and its creation is mended by the next one: nothing else remembers.
 const migrateGuardSQL = `-- outbox:VarcharGuard
 CREATE TRIGGER {trigger} ON {events} AFTER INSERT, UPDATE AS
--- Made by outboxctl migrate-varchar, which drops it at its end. If it was killed,
--- its next run with --execute makes the indexes below as they were and drops this.
-{restore}SET NOCOUNT ON;
+{about}SET NOCOUNT ON;
 IF NOT UPDATE({column}) RETURN;
 IF EXISTS (SELECT 1
            FROM   inserted AS e
@@ -45,11 +43,20 @@ AND    CHARINDEX(@prefix, t.name) = 1;`
 const (
 	guardPrefix   = "outbox_varchar_guard_"
 	restorePrefix = "-- outbox:restore "
+
+	aboutGuard = `-- Made by outboxctl migrate-varchar, which drops it at its end. If it was killed,
+-- its next run with --execute makes the indexes below as they were and drops this.
+`
+	// scriptPrefix is another one: nobody knows whether a script is still at it.
+	scriptPrefix = "outbox_varchar_script_"
+	aboutScript  = `-- Made by a script of outboxctl migrate-varchar. Its last batches, which put the
+-- indexes back and drop this, can be run again.
+`
 )
 
 // guardName is the trigger's: the object id tells tables of one schema apart.
-func (m Migration) guardName(objectID int) string {
-	return fmt.Sprintf("%s%s_%d", guardPrefix, m.Column, objectID)
+func (m Migration) guardName(prefix string, objectID int) string {
+	return fmt.Sprintf("%s%s_%d", prefix, m.Column, objectID)
 }
 
 // guard is a trigger as the catalog has it.
@@ -69,19 +76,25 @@ type restoreIndex struct {
 	original *tableIndex
 }
 
-func (m Migration) createGuard(name string, c *migrationColumn, restore []restoreIndex) (string, error) {
-	var lines strings.Builder
-	for _, r := range restore {
+// createGuard is the guard of a run, which remembers the indexes.
+func (m Migration) createGuard(p *migrationPlan) (string, error) {
+	about := aboutGuard
+	for _, r := range p.indexes {
 		// JSON has no line break inside, whatever the name of the index has.
 		line, err := json.Marshal(r)
 		if err != nil {
 			return "", fmt.Errorf("write down the index %s: %w", r.Index, err)
 		}
-		lines.WriteString(restorePrefix + string(line) + "\n")
+		about += restorePrefix + string(line) + "\n"
 	}
+	return m.guardText(p.guard, about, p.column), nil
+}
+
+// guardText puts in last what the catalog said: nothing in it is replaced.
+func (m Migration) guardText(name, about string, c *migrationColumn) string {
 	text := strings.Replace(migrateGuardSQL, "{trigger}", m.inSchema(name), 1)
-	before, after, _ := strings.Cut(text, "{restore}")
-	return m.fill(before, c) + lines.String() + m.fill(after, c), nil
+	before, after, _ := strings.Cut(text, "{about}")
+	return m.fill(before, c) + about + m.fill(after, c)
 }
 
 func (m Migration) dropGuard(name string) MigrationStep {

@@ -4,10 +4,12 @@ import (
 	"context"
 	"database/sql"
 	"errors"
+	"io"
 	"slices"
 	"strings"
 	"sync"
 	"testing"
+	"time"
 
 	mssql "github.com/microsoft/go-mssqldb"
 	"go.uber.org/zap"
@@ -21,19 +23,18 @@ import (
 // atStep calls fn, once, when the migration says that it begins a step.
 func atStep(step string, fn func()) *zap.Logger {
 	var once sync.Once
-	return zap.New(zapcore.NewNopCore(), zap.WrapCore(func(zapcore.Core) zapcore.Core {
-		return zapcore.RegisterHooks(zapcore.NewCore(zapcore.NewJSONEncoder(zapcore.EncoderConfig{}), zapcore.AddSync(discard{}), zap.InfoLevel), func(e zapcore.Entry) error {
-			if strings.HasPrefix(e.Message, step) {
-				once.Do(fn)
-			}
-			return nil
-		})
-	}))
+	return atEveryStep(step, func() { once.Do(fn) })
 }
 
-type discard struct{}
-
-func (discard) Write(p []byte) (int, error) { return len(p), nil }
+func atEveryStep(step string, fn func()) *zap.Logger {
+	core := zapcore.NewCore(zapcore.NewJSONEncoder(zapcore.EncoderConfig{}), zapcore.AddSync(io.Discard), zap.InfoLevel)
+	return zap.New(zapcore.RegisterHooks(core, func(e zapcore.Entry) error {
+		if strings.HasPrefix(e.Message, step) {
+			fn()
+		}
+		return nil
+	}))
+}
 
 // number is the error number of the server in err.
 func number(err error) int32 {
@@ -357,5 +358,55 @@ func TestEditionWithoutOnlineOperations(t *testing.T) {
 	r, err = m.Run(t.Context())
 	if err != nil || r.State != maintenance.MigrationDone || b.indexes() != indexes {
 		t.Fatalf("%+v, %v", r, err)
+	}
+}
+
+// A connection that breaks does not end a check of hours, nor the guard.
+func TestCheckOutlivesItsConnection(t *testing.T) {
+	b := newOldTable(t, scripts.Options{})
+	b.addMany(12_000)
+	m := b.migration()
+	m.LockTimeout = 10 * time.Millisecond // the pause before it goes on
+	lost := b.server.Inject(emulator.Fault{Statement: "MigrateWindow", Nth: 2, Times: 2, Drop: emulator.DropBefore})
+	r, err := m.Run(t.Context())
+	if err != nil || r.State != maintenance.MigrationDone || r.Rows != 12_000 {
+		t.Fatalf("%+v, %v", r, err)
+	}
+	if lost.Fired() != 2 {
+		t.Errorf("%d connections were lost, want 2", lost.Fired())
+	}
+}
+
+// Writers hold the table for longer than a lock is waited for: it is asked for
+// again.
+func TestLockIsAskedForAgain(t *testing.T) {
+	for _, guard := range []maintenance.Guard{maintenance.GuardTrigger, maintenance.GuardLock} {
+		b := newOldTable(t, scripts.Options{})
+		b.add("a")
+		tx, err := b.db.BeginTx(t.Context(), nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := tx.ExecContext(t.Context(), b.names.Replacer().Replace(`UPDATE {events} SET retry_count = 1`)); err != nil {
+			t.Fatal(err)
+		}
+		step := map[maintenance.Guard]string{maintenance.GuardTrigger: "create the guard", maintenance.GuardLock: "lock the table"}[guard]
+		m := b.migration()
+		m.Guard = guard
+		m.LockTimeout = 10 * time.Millisecond
+		tries := 0
+		var second sync.Once
+		m.Logger = atEveryStep(step, func() {
+			if tries++; tries > 1 {
+				second.Do(func() { _ = tx.Commit() })
+			}
+		})
+		r, err := m.Run(t.Context())
+		if err != nil || r.State != maintenance.MigrationDone {
+			t.Fatalf("%s: %+v, %v", guard, r, err)
+		}
+		if tries < 2 {
+			t.Errorf("%s: %d tries", guard, tries)
+		}
 	}
 }

@@ -73,7 +73,7 @@ func (m Migration) readObstacles(ctx context.Context, conn *sql.Conn, p *migrati
 	if p.utf8, err = m.readLossless(ctx, conn, p.column); err != nil {
 		return err
 	}
-	p.guard, p.offline = m.guardName(p.table.objectID), p.table.offline()
+	p.guard, p.offline = m.guardName(guardPrefix, p.table.objectID), p.table.offline()
 	p.blockers = append(m.columnBlockers(p.column), p.table.blockers(m, indexes)...)
 	p.blockers = append(p.blockers, held...)
 	for _, i := range indexes {
@@ -220,7 +220,7 @@ func (m Migration) steps(p *migrationPlan) ([]MigrationStep, error) {
 	var list []MigrationStep
 	check := MigrationStep{Step: "check every row"} // a statement for each window of ids
 	if m.Guard == GuardTrigger {
-		text, err := m.createGuard(p.guard, p.column, p.indexes)
+		text, err := m.createGuard(p)
 		if err != nil {
 			return nil, err
 		}
@@ -234,6 +234,9 @@ func (m Migration) steps(p *migrationPlan) ([]MigrationStep, error) {
 	}
 	return list, nil
 }
+
+// dropIndex is a step that is done at once, and may be tried again.
+const dropIndex = "MigrateDropIndex"
 
 // named is a step whose statement carries a name, as every one does.
 func named(step, name, text string) MigrationStep {
@@ -259,7 +262,7 @@ func (m Migration) takeAway(p *migrationPlan) (list []MigrationStep) {
 			without := r.original.create(m.Events(), how{online: true, dropExisting: true, without: m.Column})
 			list = append(list, named("take the column out of "+r.Index, "MigrateNarrowIndex", without))
 		} else {
-			list = append(list, named("drop "+r.Index, "MigrateDropIndex", r.original.drop(m.Events())))
+			list = append(list, named("drop "+r.Index, dropIndex, r.original.drop(m.Events())))
 		}
 	}
 	return list

@@ -3,6 +3,7 @@ package maintenance
 import (
 	"context"
 	"database/sql"
+	"errors"
 	"fmt"
 	"math"
 	"strconv"
@@ -92,24 +93,30 @@ type querier interface {
 // between two calls, or one transaction.
 type run func(op string, fn func(querier) error) error
 
-// inSession lets contention pass a few times: a check only reads, and READ
-// COMMITTED without row versions waits for writers.
+// inSession runs what only reads, and can be run again: a check of hours must
+// not end with a connection that breaks, nor with a lock that is in its way
+// (READ COMMITTED without row versions waits for writers).
 func (m Migration) inSession(ctx context.Context, d *sqlserver.Dedicated) run {
 	return func(op string, fn func(querier) error) error {
-		return m.patiently(ctx, func() error {
+		return m.repeat(ctx, mayPass, func() error {
 			return d.Use(ctx, op, func(conn *sql.Conn) error { return fn(conn) })
 		})
 	}
 }
 
-const contentionAttempts = 10
-
-// patiently tries again what failed by a deadlock or a lock timeout, after a
-// pause as long as the wait that others had behind it.
+// patiently tries again what failed by a deadlock or a lock timeout.
 func (m Migration) patiently(ctx context.Context, fn func() error) error {
+	return m.repeat(ctx, contended, fn)
+}
+
+const attempts = 10
+
+// repeat pauses as long as the wait for a lock may be, which others had behind
+// it.
+func (m Migration) repeat(ctx context.Context, again func(error) bool, fn func() error) error {
 	for attempt := 1; ; attempt++ {
 		err := fn()
-		if err == nil || sqlserver.ClassOf(err) != sqlserver.Contention || attempt == contentionAttempts {
+		if err == nil || !again(err) || attempt == attempts {
 			return err
 		}
 		select {
@@ -118,6 +125,18 @@ func (m Migration) patiently(ctx context.Context, fn func() error) error {
 			return err
 		}
 	}
+}
+
+func contended(err error) bool { return sqlserver.ClassOf(err) == sqlserver.Contention }
+
+// mayPass is contention, and what mends itself: a failover, a lost connection.
+func mayPass(err error) bool {
+	var refusal *Refusal
+	switch sqlserver.ClassOf(err) {
+	case sqlserver.Contention, sqlserver.Transient, sqlserver.Reconnect:
+		return !errors.As(err, &refusal)
+	}
+	return false
 }
 
 // checkRows looks at every row from the given id on and adds what it finds to

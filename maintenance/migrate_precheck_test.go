@@ -223,7 +223,7 @@ func TestCheckGoesOnWhereItWasInterrupted(t *testing.T) {
 		t.Fatalf("%+v, %v", first, err)
 	}
 	through, _ := strconv.ParseInt(first.ThroughID, 10, 64)
-	if want := fmt.Sprintf("after %d rows: go on with --from-id %d", first.Rows, through+1); !strings.Contains(err.Error(), want) {
+	if want := fmt.Sprintf("ended after %d rows: go on with --from-id %d", first.Rows, through+1); !strings.Contains(err.Error(), want) {
 		t.Errorf("error %q lacks %q", err, want)
 	}
 	m = b.migration()

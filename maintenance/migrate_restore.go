@@ -51,7 +51,7 @@ func (m Migration) putBack(ctx context.Context, d *sqlserver.Dedicated, indexes 
 		}
 	}
 	return m.patiently(ctx, func() error {
-		return m.exec(ctx, d, 0, m.dropGuard(guardName))
+		return m.exec(ctx, d, m.LockTimeout, m.dropGuard(guardName))
 	})
 }
 

@@ -5,6 +5,7 @@ import (
 	"database/sql"
 	"errors"
 	"fmt"
+	"strings"
 	"time"
 
 	"go.uber.org/zap"
@@ -78,7 +79,7 @@ func (m Migration) Run(ctx context.Context) (*MigrationReport, error) {
 
 // withTrigger checks and changes under the guard of a trigger.
 func (m Migration) withTrigger(ctx context.Context, d *sqlserver.Dedicated, p *migrationPlan, r *MigrationReport) error {
-	text, err := m.createGuard(p.guard, p.column, p.indexes)
+	text, err := m.createGuard(p)
 	if err != nil {
 		return err
 	}
@@ -105,7 +106,7 @@ func (m Migration) withTrigger(ctx context.Context, d *sqlserver.Dedicated, p *m
 }
 
 func (m Migration) underGuard(ctx context.Context, d *sqlserver.Dedicated, p *migrationPlan, r *MigrationReport, guardText string) error {
-	if err := m.patiently(ctx, func() error { return m.exec(ctx, d, 0, MigrationStep{"create the guard", guardText}) }); err != nil {
+	if err := m.patiently(ctx, func() error { return m.exec(ctx, d, m.LockTimeout, MigrationStep{"create the guard", guardText}) }); err != nil {
 		return err
 	}
 	if err := m.precheck(ctx, m.inSession(ctx, d), p, r, "check"); err != nil || r.Found() {
@@ -117,7 +118,7 @@ func (m Migration) underGuard(ctx context.Context, d *sqlserver.Dedicated, p *mi
 	}
 	// What brings the indexes back is putBack's, whatever happens here.
 	for _, step := range append(m.takeAway(p), m.alter(p)) {
-		if err := m.exec(ctx, d, m.FinalLockWait, step); err != nil {
+		if err := m.change(ctx, d, step); err != nil {
 			return err
 		}
 	}
@@ -145,14 +146,21 @@ func (m Migration) guardStands(ctx context.Context, d *sqlserver.Dedicated, p *m
 	return fmt.Errorf("the guard %s was dropped or disabled by somebody else", p.guard)
 }
 
+// change runs a step. What is done at once waits briefly for its lock, and again;
+// a build or the change itself waits once, and long.
+func (m Migration) change(ctx context.Context, d *sqlserver.Dedicated, step MigrationStep) error {
+	if strings.HasPrefix(step.SQL, "-- outbox:"+dropIndex+"\n") {
+		return m.patiently(ctx, func() error { return m.exec(ctx, d, m.LockTimeout, step) })
+	}
+	return m.exec(ctx, d, m.FinalLockWait, step)
+}
+
 // exec runs one statement that changes something, and says so first. wait is
-// what it may wait for its lock, where that is more than the session's.
+// what it may wait for its lock.
 func (m Migration) exec(ctx context.Context, d *sqlserver.Dedicated, wait time.Duration, step MigrationStep) error {
 	return d.Use(ctx, m.op(step.Step), func(conn *sql.Conn) error {
-		if wait > 0 {
-			if _, err := conn.ExecContext(ctx, lockTimeout(wait)); err != nil {
-				return err
-			}
+		if _, err := conn.ExecContext(ctx, lockTimeout(wait)); err != nil {
+			return err
 		}
 		return m.execIn(ctx, conn, step)
 	})

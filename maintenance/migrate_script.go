@@ -78,8 +78,8 @@ func (m Migration) Script(ctx context.Context) (string, error) {
 	s.batch("SET QUOTED_IDENTIFIER ON;", "SET ANSI_NULLS ON;", "SET ARITHABORT ON;", "SET DEADLOCK_PRIORITY LOW;", lockTimeout(m.FinalLockWait))
 	if m.Guard == GuardLock {
 		m.scriptLock(p, &s)
-	} else if err := m.scriptTrigger(p, &s); err != nil {
-		return "", err
+	} else {
+		m.scriptTrigger(p, &s)
 	}
 	return s.String(), nil
 }
@@ -101,12 +101,9 @@ func (m Migration) scriptLock(p *migrationPlan, s *scriptWriter) {
 	s.batch(append(texts, "COMMIT TRANSACTION;")...)
 }
 
-func (m Migration) scriptTrigger(p *migrationPlan, s *scriptWriter) error {
-	guardText, err := m.createGuard(p.guard, p.column, p.indexes)
-	if err != nil {
-		return err
-	}
-	s.batch(guardText)
+func (m Migration) scriptTrigger(p *migrationPlan, s *scriptWriter) {
+	guard := m.guardName(scriptPrefix, p.table.objectID)
+	s.batch(m.guardText(guard, aboutScript, p.column))
 	texts := []string{"SET XACT_ABORT ON;", m.fill(migrateScriptCheckSQL, p.column)}
 	for _, step := range m.takeAway(p) {
 		texts = append(texts, step.SQL)
@@ -124,8 +121,7 @@ func (m Migration) scriptTrigger(p *migrationPlan, s *scriptWriter) error {
 			s.batch(r.Disable)
 		}
 	}
-	s.batch(m.dropGuard(p.guard).SQL)
-	return nil
+	s.batch(m.dropGuard(guard).SQL)
 }
 
 // literal is the inside of a string.

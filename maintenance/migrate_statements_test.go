@@ -29,7 +29,7 @@ func init() {
 
 // filledMigration is the text for some columns and types.
 func filledMigration(text string) (list []string) {
-	text = strings.NewReplacer("{trigger}", "[dbo].[outbox_varchar_guard_payload_1]", "{restore}", "").Replace(text)
+	text = strings.NewReplacer("{trigger}", "[dbo].[outbox_varchar_guard_payload_1]", "{about}", "").Replace(text)
 	for _, c := range []struct {
 		column, collation string
 		length            int
