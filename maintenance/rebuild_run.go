@@ -77,6 +77,7 @@ func (r rebuildRun) all(ctx context.Context, indexes []RebuildIndex) error {
 			i.Outcome = RebuildSkipped
 			continue
 		}
+		r.shorten(i)
 		begun := time.Now()
 		err := r.one(ctx, i)
 		i.Seconds = time.Since(begun).Seconds()
@@ -91,6 +92,15 @@ func (r rebuildRun) all(ctx context.Context, indexes []RebuildIndex) error {
 		}
 	}
 	return nil
+}
+
+// shorten gives a resumable rebuild what is left of MaxDuration, in whole minutes.
+func (r rebuildRun) shorten(i *RebuildIndex) {
+	left := r.Rebuild
+	left.MaxDuration = max(time.Minute, (r.MaxDuration - time.Since(r.begun) + time.Minute - 1).Truncate(time.Minute))
+	if i.Resumable && left.MaxDuration < r.MaxDuration {
+		left.decide(i, !r.Offline)
+	}
 }
 
 // one sends the statements of an index.

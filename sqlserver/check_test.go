@@ -45,6 +45,7 @@ func TestCheckFindsWhatIsWrong(t *testing.T) {
 		"no controls":      {"DROP TABLE {controls}", "_control", sqlserver.Permanent},
 		"no column":        {"ALTER TABLE {events} DROP COLUMN last_error", "last_error", sqlserver.Permanent},
 		"coarse fence":     {"ALTER TABLE {events} ALTER COLUMN processed_at DATETIME2(2) NULL", "processed_at", sqlserver.Permanent},
+		"no way back":      {"ALTER TABLE {events} ALTER COLUMN processed_at DATETIME2(3) NOT NULL", "processed_at is NOT NULL", sqlserver.Permanent},
 		"nullable type":    {"DROP INDEX IX_outbox_claim ON {events}; ALTER TABLE {events} ALTER COLUMN event_type VARCHAR(100) NULL", "event_type may be NULL", sqlserver.Permanent},
 		"no claim index":   {"DROP INDEX IX_outbox_claim ON {events}", "IX_outbox_claim is not there", sqlserver.IndexUnusable},
 		"no retry index":   {"DROP INDEX IX_outbox_retry ON {events}", "IX_outbox_retry is not there", sqlserver.IndexUnusable},
