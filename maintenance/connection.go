@@ -23,12 +23,13 @@ const (
 	// a paused serverless one needs a minute or two, a failover less.
 	outagePatience = 5 * time.Minute
 
-	// lockPatience is how long a lock may be waited for before that is said, and
-	// before a task gives up that has nothing else to end it.
-	lockPatience = 30 * time.Second
-
 	firstRetry, longestRetry = 50 * time.Millisecond, 10 * time.Second
 )
+
+// lockPatience is how long a lock may be waited for before that is said, and
+// before a statement gives up that need not wait until its task ends. Tests
+// shorten it.
+var lockPatience = 30 * time.Second
 
 // connection is a Dedicated whose small statements are tried until they are
 // answered: after a deadlock or a lock timeout on the same connection, for as
@@ -43,7 +44,7 @@ type connection struct {
 	reached bool
 	// locked says that another session had the application lock at the last try.
 	locked bool
-	// keepWaiting is for a task that may wait for a lock until its context ends.
+	// keepWaiting is for statements that may wait for a lock until ctx ends.
 	keepWaiting bool
 }
 

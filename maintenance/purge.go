@@ -137,6 +137,9 @@ type PurgeResult struct {
 	PendingRows   int64 `json:"pending_rows"`
 	FailedRows    int64 `json:"failed_rows"`
 	UnstampedRows int64 `json:"unstamped_rows"`
+	// LockedWindows were left to the next run: someone held their rows for half a
+	// minute in a way that READPAST does not pass by.
+	LockedWindows int64 `json:"locked_windows"`
 	// Retries counts statements that were tried again, after a deadlock, a lock
 	// timeout or a lost connection.
 	Retries int64 `json:"retries"`

@@ -7,6 +7,7 @@ import (
 	"math"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -91,7 +92,7 @@ func TestPurgeReconnectsWithItsLock(t *testing.T) {
 	b.processed(1, 600, "DAY, -9")
 	p := b.purge()
 	p.Batch = 100
-	cut := sync1(b.engine.KillConnections)
+	cut := sync.OnceFunc(b.engine.KillConnections)
 	p.Progress = func(r maintenance.Progress) {
 		if r.Done > 0 {
 			cut()
@@ -170,6 +171,31 @@ func TestPurgeWaitsForAClaimThatIsCommitting(t *testing.T) {
 	}
 	if n := len(b.ids()); n != 20 {
 		t.Errorf("%d of 20 rows are left", n)
+	}
+}
+
+// Rows that someone holds for ever, and that READPAST does not pass by, hold up
+// their window and no other.
+func TestPurgeLeavesAWindowThatSomeoneHolds(t *testing.T) {
+	defer maintenance.SetLockPatience(200 * time.Millisecond)()
+	b := newPurgeOutbox(t, scripts.Options{})
+	b.processed(1, 600, "DAY, -9")
+	held := b.engine.Inject(emulator.Fault{Statement: "PurgeDelete", Nth: 2, Times: -1, Error: serverError(1222, 16)})
+	p := b.purge()
+	p.Batch = 200
+	p.Progress = func(r maintenance.Progress) {
+		if r.Done > 200 {
+			t.Error("the held window was deleted")
+		}
+	}
+	r := b.run(p)
+	if r.Rows != 200 || r.LockedWindows < 2 || r.Stopped != maintenance.StopDone || held.Fired() < 4 {
+		t.Errorf("%+v after %d timeouts", r, held.Fired())
+	}
+	held.Remove()
+	p.Progress = nil
+	if r := b.run(p); r.Rows != 400 || r.LockedWindows != 0 {
+		t.Errorf("the next run: %+v", r)
 	}
 }
 

@@ -8,6 +8,7 @@ import (
 	"maps"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -253,7 +254,7 @@ func TestPurgeStopsAtOddTimesOnTheWay(t *testing.T) {
 	b := newPurgeOutbox(t, scripts.Options{})
 	b.processed(1, 30000, "DAY, -9")
 	p := b.purge()
-	odd := sync1(func() {
+	odd := sync.OnceFunc(func() {
 		b.exec(`UPDATE dbo.outbox_event SET processed_at = DATEADD(DAY, -1, created_at) WHERE id = 20500`)
 	})
 	p.Progress = func(maintenance.Progress) { odd() }
@@ -267,16 +268,6 @@ func TestPurgeStopsAtOddTimesOnTheWay(t *testing.T) {
 	}
 	if ids := b.ids(); int64(len(ids)) != 30000-r.Rows || !slices.Contains(ids, 20500) {
 		t.Errorf("%d rows are left, %d were deleted", len(ids), r.Rows)
-	}
-}
-
-func sync1(f func()) func() {
-	done := false
-	return func() {
-		if !done {
-			done = true
-			f()
-		}
 	}
 }
 

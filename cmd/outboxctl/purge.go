@@ -11,11 +11,11 @@ import (
 )
 
 type purgeCmd struct {
-	Retention   time.Duration `default:"72h" help:"How long an event stays after it was processed: at least 1m, and twice the lease of the workers."`
-	Batch       int           `default:"2000" help:"The most rows a statement deletes, up to 2000. A slow database gets smaller ones."`
-	Pause       time.Duration `default:"20ms" help:"The least pause between two batches. It grows while the database is short of log rate."`
-	MaxDuration time.Duration `default:"30m" help:"End after so long; 0 for no limit."`
-	Window      string        `placeholder:"HH:MM-HH:MM" help:"Work in these hours of the day only, UTC by the database's clock, also over midnight: 01:00-05:00. Outside of them it does nothing."`
+	Retention   time.Duration `env:"OUTBOX_PURGE_RETENTION" default:"72h" help:"How long an event stays after it was processed: at least 1m, and twice the lease of the workers."`
+	Batch       int           `env:"OUTBOX_PURGE_BATCH" default:"2000" help:"The most rows a statement deletes, up to 2000. A slow database gets smaller ones."`
+	Pause       time.Duration `env:"OUTBOX_PURGE_PAUSE" default:"20ms" help:"The least pause between two batches. It grows while the database is short of log rate."`
+	MaxDuration time.Duration `env:"OUTBOX_PURGE_MAX_DURATION" default:"30m" help:"End after so long; 0 for no limit."`
+	Window      string        `env:"OUTBOX_PURGE_WINDOW" placeholder:"HH:MM-HH:MM" help:"Work in these hours of the day only, UTC by the database's clock, also over midnight: 01:00-05:00. Outside of them it does nothing."`
 	Execute     bool          `env:"-" help:"Delete. Without it the plan is shown."`
 }
 
@@ -125,6 +125,9 @@ func purgeResultText(out io.Writer, r maintenance.PurgeResult) error {
 	}
 	if r.UnstampedRows > 0 {
 		fmt.Fprintf(w, "  left there\t%s PROCESSED without a processed_at: no worker writes that, look at them\n", count(r.UnstampedRows))
+	}
+	if r.LockedWindows > 0 {
+		fmt.Fprintf(w, "  left there\tall of %s windows that someone held: the next run takes them\n", count(r.LockedWindows))
 	}
 	if r.LogShortages > 0 {
 		fmt.Fprintf(w, "  slowed\tthe database was short of log rate at %s looks\n", count(r.LogShortages))

@@ -1,0 +1,10 @@
+package maintenance
+
+import "time"
+
+// SetLockPatience is for tests that run alone.
+func SetLockPatience(d time.Duration) (restore func()) {
+	was := lockPatience
+	lockPatience = d
+	return func() { lockPatience = was }
+}
