@@ -105,11 +105,11 @@
 // ranges; with ANSI_WARNINGS OFF a text that is too long is an error still, and
 // so is a division by zero.
 //
-// Kinder, so that nothing is proved here: a table that a transaction drops, and
-// a procedure, sequence, type or schema that it makes or drops, is gone or there
-// for other sessions at once, where they would wait (tables made, truncated or
-// altered are waited for); plans come from fixed rules, so none turns bad with
-// the data; there are no page locks, latches, log or memory limits; table types
-// need no permission, nor does a bulk load that passes constraints and triggers by
-// more than INSERT; identity columns have no gap after a restart.
+// Kinder, so that nothing is proved here: catalog views, OBJECT_ID and declarations
+// of a table type show at once what an open transaction has made or dropped, where
+// they would wait as statements do that name it; plans come from fixed rules, so
+// none turns bad with the data; there are no page locks, latches, log or memory
+// limits; table types need no permission, nor does a bulk load that passes
+// constraints and triggers by more than INSERT; identity columns have no gap after
+// a restart.
 package emulator

@@ -48,7 +48,9 @@ type compiler struct {
 	checking bool
 	// needs are the permissions that the unit needs; pseudo are the inserted and
 	// deleted of its OUTPUT.
-	needs  []need
+	needs []need
+	// names are the objects that were looked up, found or not.
+	names  []objectName
 	pseudo []pseudoTable
 	// firing is set in a trigger: what fires it.
 	firing *firing

@@ -21,6 +21,9 @@ func (x *exec) dropTables(sc *statementScope, st *ast.DropTableStatement) error 
 		}
 		missing := errCannotDrop("table", objectText(name))
 		def, err := x.lockForDDL(sc, func() (*tableDef, error) {
+			if err := x.settleObject(name); err != nil {
+				return nil, err
+			}
 			o, err := x.s.engine.lookup(name)
 			def, ok := o.(*tableDef)
 			switch {
@@ -67,12 +70,18 @@ func (x *exec) dropTempTable(sc *statementScope, name string, ifExists bool) err
 
 func (x *exec) removeObject(sc *statementScope, o object) error {
 	c := x.s.engine.catalog
+	if err := x.claimName(sc, o.header().schema, o.header().name); err != nil {
+		return err
+	}
 	return c.change(sc.undo, func() (func(), error) { return c.remove(nameOf(o.header().schema, o.header().name)), nil })
 }
 
 // dropObjects drops objects of one kind; is says which.
 func (x *exec) dropObjects(sc *statementScope, kind string, names []*ast.SchemaObjectName, ifExists bool, is func(object) bool) error {
 	for _, name := range names {
+		if err := x.settleObject(name); err != nil {
+			return err
+		}
 		o, err := x.s.engine.lookup(name)
 		if err != nil || !is(o) || !x.mayDrop(o.header()) {
 			if ifExists {

@@ -303,6 +303,9 @@ func (t *target) duplicateInBuild(err error) error {
 
 // tableForDDL finds the table that a DDL statement names.
 func (x *exec) tableForDDL(name *ast.SchemaObjectName, statement string) (*tableDef, error) {
+	if err := x.settleObject(name); err != nil {
+		return nil, err
+	}
 	if strings.HasPrefix(name.BaseIdentifier.Value, "#") {
 		if t := x.s.temp.find(name.BaseIdentifier.Value); t != nil {
 			return t, nil

@@ -71,6 +71,9 @@ func (x *exec) createSchema(sc *statementScope, st *ast.CreateSchemaStatement) e
 	c := x.s.engine.catalog
 	name := st.Name.Value
 	owner := x.s.userID()
+	if err := x.claimName(sc, "", name); err != nil {
+		return err
+	}
 	if !x.mayInDatabase("CREATE SCHEMA") {
 		denied := raise(2759, 16, 0, "CREATE SCHEMA failed due to previous errors.")
 		denied.before = raise(262, 14, 1, "CREATE SCHEMA permission denied in database '%s'.", x.s.engine.config.Database)
@@ -101,6 +104,9 @@ func (x *exec) dropSchema(sc *statementScope, st *ast.DropSchemaStatement) error
 	c := x.s.engine.catalog
 	name := st.Schema.BaseIdentifier.Value
 	key := strings.ToLower(name)
+	if err := x.claimName(sc, "", name); err != nil {
+		return err
+	}
 	if s := c.schema(name); s == nil || s.id < 5 || !x.mayInSchema("CONTROL", name) {
 		if st.IsIfExists && s == nil {
 			return nil
@@ -121,12 +127,15 @@ func (x *exec) dropSchema(sc *statementScope, st *ast.DropSchemaStatement) error
 
 func (x *exec) createTableType(sc *statementScope, st *ast.CreateTypeTableStatement) error {
 	e := x.s.engine
-	owner, err := e.ownerSchema(st.Name)
+	owner, err := x.ownerSchema(st.Name)
 	if err != nil {
 		return err
 	}
 	name := st.Name.BaseIdentifier.Value
 	if err := x.mayCreate("CREATE TYPE", owner); err != nil {
+		return err
+	}
+	if err := x.claimName(sc, owner, name); err != nil {
 		return err
 	}
 	def, err := e.memDefinition(name, st.Definition)
@@ -259,11 +268,14 @@ func parameterization(o ast.DatabaseOption) (forced, ok bool) {
 // createSequence is CREATE SEQUENCE.
 func (x *exec) createSequence(sc *statementScope, st *ast.CreateSequenceStatement) error {
 	e := x.s.engine
-	owner, err := e.ownerSchema(st.Name)
+	owner, err := x.ownerSchema(st.Name)
 	if err != nil {
 		return err
 	}
 	if err := x.mayCreate("CREATE SEQUENCE", owner); err != nil {
+		return err
+	}
+	if err := x.claimName(sc, owner, st.Name.BaseIdentifier.Value); err != nil {
 		return err
 	}
 	q, err := e.newSequence(st.SequenceOptions, st.Name.BaseIdentifier.Value)
@@ -377,6 +389,9 @@ func (e *Engine) readSequence(q *sequence, options []any, name string) error {
 // alterSequence is ALTER SEQUENCE: RESTART, and another increment, bounds,
 // cycle or cache. It does not roll back, as taken numbers do not.
 func (x *exec) alterSequence(st *ast.AlterSequenceStatement) error {
+	if err := x.settleObject(st.Name); err != nil {
+		return err
+	}
 	o, err := x.s.engine.lookup(st.Name)
 	if err != nil {
 		return err

@@ -26,11 +26,14 @@ func (x *exec) createTable(sc *statementScope, st *ast.CreateTableStatement) err
 	if strings.HasPrefix(name.BaseIdentifier.Value, "#") {
 		return x.createTempTable(sc, st)
 	}
-	owner, err := e.ownerSchema(name)
+	owner, err := x.ownerSchema(name)
 	if err != nil {
 		return err
 	}
 	if err := x.mayCreate("CREATE TABLE", owner); err != nil {
+		return err
+	}
+	if err := x.claimName(sc, owner, name.BaseIdentifier.Value); err != nil {
 		return err
 	}
 	def, err := e.newTableDef(owner, name.BaseIdentifier.Value, st.Definition, x.s.set.ansiNullDefault)

@@ -13,6 +13,9 @@ func (x *exec) dropTriggers(sc *statementScope, st *ast.DropTriggerStatement) er
 		return notModelled("DDL and logon triggers")
 	}
 	for _, name := range st.Objects {
+		if err := x.settleObject(name); err != nil {
+			return err
+		}
 		o, err := x.s.engine.lookup(name)
 		tr, ok := o.(*trigger)
 		if err != nil || !ok || !x.mayAlterParent(tr) {
@@ -23,6 +26,9 @@ func (x *exec) dropTriggers(sc *statementScope, st *ast.DropTriggerStatement) er
 		}
 		def, err := x.ownTable(sc, tr)
 		if err != nil {
+			return err
+		}
+		if err := x.claimName(sc, tr.schema, tr.name); err != nil {
 			return err
 		}
 		if err := x.setTriggers(sc, def, slices.DeleteFunc(slices.Clone(def.triggers), func(o *trigger) bool { return o.id == tr.id })); err != nil {

@@ -201,6 +201,9 @@ func (x *exec) call(schema, name string, args []argument) (int32, error) {
 	if schema == "" {
 		schema = "dbo"
 	}
+	if err := x.settle(schema, name); err != nil {
+		return 0, err
+	}
 	p, ok := x.s.engine.catalog.find(nameOf(schema, name)).(*procedure)
 	if !ok {
 		full := name

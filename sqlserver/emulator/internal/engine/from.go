@@ -287,7 +287,7 @@ func (c *compiler) table(name *ast.SchemaObjectName) (*tableDef, error) {
 		}
 		return nil, errNoObject(name.BaseIdentifier.Value)
 	}
-	o, err := c.engine.lookup(name)
+	o, err := c.lookup(name)
 	if err != nil {
 		return nil, err
 	}

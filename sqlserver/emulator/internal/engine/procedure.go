@@ -136,8 +136,11 @@ func (b *builder) parameters(text string) ([]procParam, error) {
 
 func (x *exec) defineProcedure(sc *statementScope, st *procedureSyntax, p *procedure) error {
 	e := x.s.engine
-	owner, err := e.ownerSchema(st.reference.Name)
+	owner, err := x.ownerSchema(st.reference.Name)
 	if err != nil {
+		return err
+	}
+	if err := x.claimName(sc, owner, p.name); err != nil {
 		return err
 	}
 	if err := p.mod.bindAhead(&exec{s: x.s, ctx: x.ctx, w: x.w, caller: x}); err != nil {

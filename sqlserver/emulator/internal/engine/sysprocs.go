@@ -70,6 +70,9 @@ func sequenceGetRange(x *exec, args []argument) (int32, error) {
 	if schema == "" {
 		schema = "dbo"
 	}
+	if err := x.settle(schema, base); err != nil {
+		return 0, err
+	}
 	q, ok := x.s.engine.catalog.find(nameOf(schema, base)).(*sequence)
 	if !ok {
 		return 0, errNoObject(name)

@@ -174,6 +174,9 @@ func (x *exec) defineTrigger(sc *statementScope, st *triggerSyntax, tr *trigger)
 		}
 		return raise(2103, 15, 1, "Cannot %s trigger '%s' because its schema is different from the schema of the target table or view.", verb, objectText(st.name))
 	}
+	if err := x.claimName(sc, def.schema, tr.name); err != nil {
+		return err
+	}
 	old, exists := e.catalog.find(nameOf(def.schema, tr.name)).(*trigger)
 	switch {
 	case !exists && e.catalog.find(nameOf(def.schema, tr.name)) != nil, exists && !st.replace && !st.alter:

@@ -54,32 +54,45 @@ func (u *unit[T]) get(x *exec) (T, *env, error) {
 
 // ready is the unit's plan for the catalog and the options of now.
 func (u *unit[T]) ready(x *exec) (*compiled[T], error) {
-	version := x.s.engine.catalog.version.Load()
-	options := x.s.set.planOptions
-	if p := u.plan.Load(); p != nil && p.version == version && p.options == options {
+	for {
+		version := x.s.engine.catalog.version.Load()
+		options := x.s.set.planOptions
+		if p := u.plan.Load(); p != nil && p.version == version && p.options == options {
+			return p, nil
+		}
+		c := &compiler{
+			engine: x.s.engine, session: x.s, vars: u.vars, filterable: options.wrongForFilteredIndex() == "",
+			nullsEqual: !options.ansiNulls, nullIsEmpty: !options.concatNull, firing: x.firing,
+		}
+		plan, err := u.compile(c)
+		again, waitErr := x.settleNames(c.names)
+		switch {
+		case waitErr != nil:
+			return nil, waitErr
+		case again:
+			continue
+		case err != nil:
+			return nil, u.failed(err)
+		}
+		c.readNeeds()
+		p := &compiled[T]{plan, len(c.slots), version, options, c.needs}
+		u.last.Store(c.shapeOf())
+		if !c.sessionOnly {
+			u.plan.Store(p)
+		}
 		return p, nil
 	}
-	c := &compiler{
-		engine: x.s.engine, session: x.s, vars: u.vars, filterable: options.wrongForFilteredIndex() == "",
-		nullsEqual: !options.ansiNulls, nullIsEmpty: !options.concatNull, firing: x.firing,
-	}
-	plan, err := u.compile(c)
-	if err != nil {
-		if se, ok := err.(*sqlError); ok {
-			se.compile = true
-			if se.Line == 0 {
-				se.Line = u.line
-			}
+}
+
+// failed marks an error of compiling.
+func (u *unit[T]) failed(err error) error {
+	if se, ok := err.(*sqlError); ok {
+		se.compile = true
+		if se.Line == 0 {
+			se.Line = u.line
 		}
-		return nil, err
 	}
-	c.readNeeds()
-	p := &compiled[T]{plan, len(c.slots), version, options, c.needs}
-	u.last.Store(c.shapeOf())
-	if !c.sessionOnly {
-		u.plan.Store(p)
-	}
-	return p, nil
+	return err
 }
 
 func (u *unit[T]) shape() *planShape { return u.last.Load() }

@@ -83,7 +83,7 @@ func (c *compiler) overClause(name string, x *ast.OverClause, sc *scope) (*windo
 // nextValue compiles NEXT VALUE FOR. With OVER the rows are numbered in its
 // order, whatever order they come in.
 func (c *compiler) nextValue(x *ast.NextValueForExpression, sc *scope) (*scalar, error) {
-	o, err := c.engine.lookup(x.SequenceName)
+	o, err := c.lookup(x.SequenceName)
 	if err != nil {
 		return nil, err
 	}

@@ -2,6 +2,7 @@ package storage
 
 import (
 	"context"
+	"strings"
 	"time"
 )
 
@@ -18,6 +19,17 @@ func (a *appResource) lockable() *resource { return &a.lock }
 
 func (a *appResource) describe(info *LockInfo) {
 	info.Resource, info.App = ApplicationLock, a.name
+	if a.isName() { // nothing is known of the object but its name
+		info.Resource, info.App = ObjectLock, ""
+	}
+}
+
+func (a *appResource) isName() bool { return strings.HasPrefix(a.name, namePrefix) }
+
+func (m *lockManager) countName(a *appResource, by int64) {
+	if a.isName() {
+		m.names.Add(by)
+	}
 }
 
 // AppLock takes an application lock (sp_getapplock) that lives until
@@ -52,6 +64,7 @@ func (m *lockManager) lockApp(ctx context.Context, o *lockOwner, name string, mo
 	if app == nil {
 		app = &appResource{name: name}
 		m.apps[name] = app
+		m.countName(app, 1)
 	}
 	app.refs++
 	m.mu.Unlock()
@@ -90,5 +103,6 @@ func (m *lockManager) unlockApp(o *lockOwner, name string) error {
 func (m *lockManager) unref(app *appResource) {
 	if app.refs--; app.refs == 0 {
 		delete(m.apps, app.name)
+		m.countName(app, -1)
 	}
 }

@@ -3,6 +3,7 @@ package storage
 import (
 	"context"
 	"sync"
+	"sync/atomic"
 	"time"
 )
 
@@ -14,6 +15,8 @@ type lockManager struct {
 	meters   *meters
 	sessions map[*Session]struct{}
 	apps     map[string]*appResource
+	// names counts the locked names of objects among apps.
+	names    atomic.Int64
 	waits    waitMeters
 	lowWaits waitMeters
 }
