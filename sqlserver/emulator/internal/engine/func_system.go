@@ -184,12 +184,15 @@ func tableNamed(e *env, name string) *tableDef {
 		return e.x.s.temp.find(base)
 	}
 	t, _ := e.x.s.engine.catalog.find(nameOf(schema, base)).(*tableDef)
+	if t != nil && e.x.s.hides(t.id) {
+		return nil
+	}
 	return t
 }
 
 func tableByID(e *env, id int64) *tableDef {
 	for _, t := range e.x.s.engine.catalog.tables() {
-		if int64(t.id) == id {
+		if int64(t.id) == id && !e.x.s.hides(t.id) {
 			return t
 		}
 	}

@@ -58,6 +58,7 @@ func TestNothingIsGranted(t *testing.T) {
 		{`EXECUTE AS USER = 'dbo'`, "error 15517"},
 		// what it does not see
 		{`SELECT COUNT(*) FROM sys.tables; SELECT COUNT(*) FROM sys.columns; SELECT OBJECT_ID('t'), OBJECT_NAME(OBJECT_ID('t'))`, "0\n0\nNULL|NULL"},
+		{`SELECT COL_LENGTH('t', 'id'), COLUMNPROPERTY(OBJECT_ID('t'), 'id', 'AllowsNull'), OBJECT_DEFINITION(OBJECT_ID('p'))`, "NULL|NULL|NULL"},
 		{`CREATE TABLE #mine (a INT); INSERT #mine VALUES (1); SELECT a FROM #mine; DROP TABLE #mine`, "1"},
 		{`DECLARE @m TABLE (a INT); INSERT @m VALUES (1); SELECT a FROM @m`, "1"},
 	} {
