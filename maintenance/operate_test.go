@@ -16,7 +16,6 @@ func init() {
 		"workersSQL":      "Declare Select",
 		"receiptsSQL":     "Declare Select",
 		"pausesSQL":       "Select",
-		"failedCountsSQL": "Select",
 		"failedByTypeSQL": "Select",
 	})
 	filtered := func(text string) []string {

@@ -37,7 +37,8 @@ type Status struct {
 	// OldestPendingSeconds is the largest of the event types' ages.
 	OldestPendingSeconds float64 `json:"oldest_pending_seconds"`
 	// InFlight is claimed and not settled; Waiting is FAILED with a time to come
-	// back, Parked is FAILED without. Both are counted up to FailedCountCap.
+	// back, Parked is FAILED without. Both are
+	// counted up to worker.BacklogCountCap.
 	InFlight int64 `json:"in_flight"`
 	Waiting  int64 `json:"waiting"`
 	Parked   int64 `json:"parked"`
@@ -140,20 +141,6 @@ FROM   {controls} AS c
 WHERE  c.paused = 1
 ORDER BY c.scope, c.name
 OPTION (RECOMPILE);`
-
-// Two ranges of the retry index, each counted up to @cap.
-const failedCountsSQL = `-- outbox:FailedCounts
-SELECT (SELECT COUNT(*)
-        FROM   (SELECT TOP (@cap) e.id
-                FROM   {events} AS e WITH (INDEX({retry_index}))
-                WHERE  e.status = 2
-                AND    e.retry_at IS NULL) AS p) AS parked,
-       (SELECT COUNT(*)
-        FROM   (SELECT TOP (@cap) e.id
-                FROM   {events} AS e WITH (INDEX({retry_index}))
-                WHERE  e.status = 2
-                AND    e.retry_at IS NOT NULL) AS w) AS waiting
-OPTION (MAXDOP 1);`
 
 const failedByTypeSQL = `-- outbox:FailedByType
 SELECT f.event_type,
@@ -277,14 +264,7 @@ func (s *Status) readPauses(ctx context.Context, conn *sql.Conn, t Target, _ map
 }
 
 func (s *Status) readFailed(ctx context.Context, conn *sql.Conn, t Target, types map[string]*EventTypeStatus) error {
-	r := t.Replacer()
-	if err := conn.QueryRowContext(ctx, r.Replace(failedCountsSQL), sql.Named("cap", FailedCountCap)).Scan(&s.Parked, &s.Waiting); err != nil {
-		return err
-	}
-	if s.Parked+s.Waiting == 0 {
-		return nil
-	}
-	rows, err := conn.QueryContext(ctx, r.Replace(failedByTypeSQL), sql.Named("cap", failedByTypeCap))
+	rows, err := conn.QueryContext(ctx, t.Replacer().Replace(failedByTypeSQL), sql.Named("cap", failedByTypeCap))
 	if err != nil {
 		return err
 	}
@@ -316,7 +296,7 @@ func (s *Status) readBacklog(ctx context.Context, t Target, types map[string]*Ev
 	if err != nil {
 		return err
 	}
-	s.Pending = backlog.Total
+	s.Pending, s.Waiting, s.Parked = backlog.Total, backlog.Waiting, backlog.Parked
 	for _, b := range backlog.Types {
 		e := ofType(types, b.EventType)
 		e.Pending, e.OldestSeconds = b.Pending, b.OldestAge.Seconds()

@@ -40,6 +40,24 @@ FROM   (SELECT CAST(c.[key] AS INT) AS i, CAST(c.value AS {event_type_t}){event_
         FROM   OPENJSON(@types) AS c) AS t
 OPTION (MAXDOP 1);`
 
+// Two ranges of the retry index, each counted up to @cap, and the receipts: a
+// row a batch in flight.
+const backlogFailedSQL = `-- outbox:BacklogFailed
+DECLARE @now DATETIME2(3) = SYSUTCDATETIME();
+SELECT (SELECT COUNT(*)
+        FROM   (SELECT TOP (@cap) e.id
+                FROM   {events} AS e WITH (INDEX({retry_index}))
+                WHERE  e.status = 2
+                AND    e.retry_at IS NOT NULL) AS w) AS waiting,
+       (SELECT COUNT(*)
+        FROM   (SELECT TOP (@cap) e.id
+                FROM   {events} AS e WITH (INDEX({retry_index}))
+                WHERE  e.status = 2
+                AND    e.retry_at IS NULL) AS p) AS parked,
+       (SELECT COUNT(*) FROM {receipts} AS r) AS open_receipts,
+       (SELECT COUNT(*) FROM {receipts} AS r WHERE r.lease_until < @now) AS overdue_receipts
+OPTION (MAXDOP 1);`
+
 // Backlog counts what waits.
 func (s *Store) Backlog(ctx context.Context, types []string) (worker.Backlog, error) {
 	var b worker.Backlog
@@ -50,6 +68,10 @@ func (s *Store) Backlog(ctx context.Context, types []string) (worker.Backlog, er
 				sql.Named("table", s.names.Events()),
 				sql.Named("claim_index", s.names.withDefaults().ClaimIndex))
 			if err := row.Scan(&b.Total); err != nil {
+				return err
+			}
+			row = conn.QueryRowContext(ctx, st.backlogFailed, sql.Named("cap", worker.BacklogCountCap))
+			if err := row.Scan(&b.Waiting, &b.Parked, &b.OpenReceipts, &b.OverdueReceipts); err != nil {
 				return err
 			}
 			if len(types) == 0 {

@@ -64,6 +64,7 @@ var kinds = map[string]string{
 	"discoverPendingSQL":    "Declare Select While(Begin(Set Set Select Set Set If(Select Select))) Select",
 	"backlogTotalSQL":       "Select",
 	"backlogTypesSQL":       "Select",
+	"backlogFailedSQL":      "Declare Select",
 	"heartbeatSQL":          "Declare Update If(Insert) Delete Select",
 	"equalKeysSQL":          "Select",
 	"lostKeysSQL":           "Select",

@@ -142,6 +142,7 @@ type statements struct {
 	retryDue                          string
 	pending, discoverPending          string
 	backlogTotal, backlogTypes        string
+	backlogFailed                     string
 	openReceipts                      string
 	heartbeat, equalKeys, lostKeys    string
 }
@@ -162,6 +163,7 @@ func render(names Names, t *table) *statements {
 		discoverPending: r.Replace(discoverPendingSQL),
 		backlogTotal:    r.Replace(backlogTotalSQL),
 		backlogTypes:    r.Replace(backlogTypesSQL),
+		backlogFailed:   r.Replace(backlogFailedSQL),
 		openReceipts:    r.Replace(openReceiptsSQL),
 		heartbeat:       r.Replace(heartbeatSQL),
 		equalKeys:       r.Replace(equalKeysSQL),

@@ -222,6 +222,9 @@ type Breaker struct {
 	EventTypes []string `json:"event_types"`
 }
 
+// Age is how long the outage has lasted, on this process's clock.
+func (b Breaker) Age() time.Duration { return time.Since(b.Since) }
+
 // list is a snapshot, in order of the destinations.
 func (b *breakers) list() []Breaker {
 	b.mu.Lock()

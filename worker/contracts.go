@@ -111,6 +111,12 @@ type Backlog struct {
 	// approximate.
 	Total int64
 	Types []TypeBacklog
+	// Waiting events are FAILED and come back by themselves, Parked ones wait for
+	// a person. Each is exact up to BacklogCountCap and stops there.
+	Waiting, Parked int64
+	// OpenReceipts are the claims of all workers that are not settled,
+	// OverdueReceipts those of them whose lease is over.
+	OpenReceipts, OverdueReceipts int64
 }
 
 // TypeBacklog is what waits of one event type.

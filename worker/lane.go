@@ -30,15 +30,17 @@ type stages struct {
 
 // lane claims until the stop, looking at it before every round. It takes a
 // place first, so that no claimed batch waits with its lease running.
-func (w *Worker) lane(st stages) {
+func (w *Worker) lane(name string, st stages) {
+	defer w.pulses.end(name)
 	pause := newPause(100*time.Millisecond, 5*time.Second)
 	for {
+		w.pulses.beat(name)
 		select {
 		case w.places <- struct{}{}:
 		case <-st.claiming.Done():
 			return
 		}
-		r, ok := w.nextRound(st)
+		r, ok := w.nextRound(name, st)
 		if !ok {
 			<-w.places
 			return
@@ -79,7 +81,7 @@ func (w *Worker) claim(st stages, r round) error {
 		<-w.places
 		return err
 	}
-	w.cfg.Observer.Claimed(r.eventType, len(c.Events), time.Since(asked))
+	w.cfg.Observer.Claimed(c, time.Since(asked))
 	w.inFlight.Add(int64(len(c.Events)))
 	w.publishing.Go(func() { w.publish(st.sending, c, until, asked.Add(w.cfg.Lease)) })
 	return nil
@@ -91,7 +93,7 @@ func (w *Worker) publish(sending context.Context, c Claim, until, leaseOver time
 	ctx, cancel := context.WithDeadlineCause(sending, until, ErrDeadline)
 	outcomes := w.cfg.Publisher.Publish(ctx, c.Events)
 	cancel()
-	w.cfg.Observer.Published(c.Receipt.EventType, outcomes, time.Since(began))
+	w.cfg.Observer.Published(c, outcomes, time.Since(began))
 	w.report(c, outcomes, began)
 	w.inFlight.Add(-int64(len(c.Events)))
 	w.endings <- &ending{settlement: settlement(c, outcomes, w.cfg.MaxAttempts), leaseOver: leaseOver}
@@ -137,9 +139,10 @@ func (w *Worker) report(c Claim, outcomes []Outcome, began time.Time) {
 // looks for work and the others wait for what it finds. The round counts as
 // outstanding from before it is drawn, so that a drain never sees none between
 // the drawing and the claim.
-func (w *Worker) nextRound(st stages) (round, bool) {
+func (w *Worker) nextRound(name string, st stages) (round, bool) {
 	ctx, trial := st.claiming, false
 	for ctx.Err() == nil {
+		w.pulses.beat(name)
 		if w.bar.closed() && !trial {
 			if trial = w.bar.trial(); !trial {
 				sleep(ctx, barPoll)

@@ -44,8 +44,11 @@ type settler struct {
 // what is left of the grace period; when it ends, the rest is left to the
 // reaper.
 func (s *settler) run(ctx context.Context) {
+	const loop = "the settler"
+	defer s.w.pulses.end(loop)
 	incoming := (<-chan *ending)(s.w.endings)
 	for incoming != nil || len(s.open) > 0 {
+		s.w.pulses.beat(loop)
 		accept := incoming
 		if len(s.open) >= cap(s.w.endings) {
 			accept = nil // publishers wait, and with them the lanes
@@ -73,7 +76,7 @@ func (s *settler) run(ctx context.Context) {
 // untilNext is how long nothing is due. Nobody lingers for company when none
 // can come.
 func (s *settler) untilNext(last bool) time.Duration {
-	next := time.Hour
+	next := time.Minute // to show that it lives
 	for _, e := range s.open {
 		if last && e.tries == 0 {
 			return 0
@@ -112,13 +115,20 @@ func (s *settler) pass(ctx context.Context, last bool) {
 	}
 }
 
+func receiptsOf(group []*ending) []Receipt {
+	receipts := make([]Receipt, len(group))
+	for i, e := range group {
+		receipts[i] = e.settlement.Receipt
+	}
+	return receipts
+}
+
 // settleSent returns false when the database does not answer at all, so that
 // the pass does not spend its patience on every claim in turn.
 func (s *settler) settleSent(ctx context.Context, group []*ending) bool {
-	receipts := make([]Receipt, len(group))
+	receipts := receiptsOf(group)
 	repeated := 0
-	for i, e := range group {
-		receipts[i] = e.settlement.Receipt
+	for _, e := range group {
 		if e.tries > 0 {
 			repeated++
 		}
@@ -164,7 +174,7 @@ func (s *settler) try(ctx context.Context, group []*ending, o *outage, settle fu
 	if err == nil {
 		o.passed()
 		s.w.bar.open()
-		s.w.cfg.Observer.Settled(len(group), *lost, time.Since(began))
+		s.w.cfg.Observer.Settled(receiptsOf(group), *lost, time.Since(began))
 		s.end(group...)
 		return true, nil
 	}
@@ -193,7 +203,7 @@ func (s *settler) abandon(e *ending) {
 	s.w.log.Error("a claim was not settled in time; its receipt will be reaped and its events published again",
 		zap.Stringer("claim", e.settlement.Receipt.ID), zap.String("event_type", e.settlement.Receipt.EventType),
 		zap.Int("events", len(e.settlement.Receipt.EventIDs)), zap.Int("tries", e.tries))
-	s.w.cfg.Observer.Settled(1, 1, 0)
+	s.w.cfg.Observer.Settled([]Receipt{e.settlement.Receipt}, 1, 0)
 	s.end(e)
 }
 

@@ -21,6 +21,7 @@ type Worker struct {
 	breakers *breakers
 	paces    *paces
 	controls controls
+	pulses   pulses
 	rates    rates
 	catalog  *catalog
 
@@ -126,9 +127,9 @@ func (w *Worker) Run(ctx context.Context) error {
 		(&settler{w: w}).run(settling)
 	}()
 
-	for range w.cfg.Lanes {
+	for i := range w.cfg.Lanes {
 		lanes.Go(func() {
-			w.lane(stages{claiming: claiming, reading: reading, sending: sending, drained: stopClaiming})
+			w.lane(fmt.Sprintf("lane %d", i+1), stages{claiming: claiming, reading: reading, sending: sending, drained: stopClaiming})
 		})
 	}
 	lanes.Wait()

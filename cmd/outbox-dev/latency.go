@@ -16,15 +16,15 @@ type latencies struct {
 }
 
 // Claimed implements worker.Observer.
-func (l *latencies) Claimed(_ string, _ int, took time.Duration) { l.add(&l.claim, took) }
+func (l *latencies) Claimed(_ worker.Claim, took time.Duration) { l.add(&l.claim, took) }
 
 // Published implements worker.Observer.
-func (l *latencies) Published(_ string, _ []worker.Outcome, took time.Duration) {
+func (l *latencies) Published(_ worker.Claim, _ []worker.Outcome, took time.Duration) {
 	l.add(&l.publish, took)
 }
 
 // Settled implements worker.Observer.
-func (l *latencies) Settled(_, _ int, took time.Duration) { l.add(&l.settle, took) }
+func (l *latencies) Settled(_ []worker.Receipt, _ int, took time.Duration) { l.add(&l.settle, took) }
 
 // Reaped implements worker.Observer.
 func (l *latencies) Reaped(worker.Reaped) {}

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"html/template"
 	"net"
 	"net/http"
 	"time"
@@ -32,13 +31,22 @@ type About struct {
 
 func (e endpoints) handler() http.Handler {
 	mux := http.NewServeMux()
-	// A database or a broker that is away is no reason to restart the container:
-	// livez answers as long as the process can.
-	mux.HandleFunc("GET /livez", func(w http.ResponseWriter, _ *http.Request) { fmt.Fprintln(w, "alive") })
+	mux.HandleFunc("GET /livez", e.livez)
 	mux.HandleFunc("GET /readyz", e.readyz)
 	mux.Handle("GET /metrics", e.metrics.handler())
-	mux.HandleFunc("GET /{$}", e.status)
+	mux.HandleFunc("GET /{$}", e.page)
+	mux.HandleFunc("GET /page.js", script)
 	return mux
+}
+
+// livez says whether the loops move. A database or a broker that is away is no
+// reason to restart the container.
+func (e endpoints) livez(w http.ResponseWriter, _ *http.Request) {
+	if err := e.worker.Alive(); err != nil {
+		http.Error(w, "stuck: "+err.Error(), http.StatusServiceUnavailable)
+		return
+	}
+	fmt.Fprintln(w, "alive")
 }
 
 func (e endpoints) readyz(w http.ResponseWriter, _ *http.Request) {
@@ -51,34 +59,6 @@ func (e endpoints) readyz(w http.ResponseWriter, _ *http.Request) {
 		return
 	}
 	fmt.Fprintln(w, "ready")
-}
-
-var statusPage = template.Must(template.New("status").Parse(`<!doctype html>
-<meta charset="utf-8"><meta http-equiv="refresh" content="5">
-<title>outbox-worker</title>
-<style>body{font:15px/1.5 system-ui,sans-serif;margin:2rem;max-width:52rem}td,th{padding:.15rem 1rem .15rem 0;text-align:left}.bad{color:#b00020}</style>
-<h1>outbox-worker {{.About.Version}}</h1>
-<p>{{.About.Table}} → {{.About.Broker}}, as {{.About.Owner}}, up {{.Up}}</p>
-{{if .NotReady}}<p class="bad">Not ready: {{.NotReady}}</p>{{else if .Status.Paused}}<p>Paused, claiming nothing: {{.Status.PausedWhy}}.</p>{{else}}<p>Ready.</p>{{end}}
-<p>In flight: {{.Status.InFlightEvents}} events, {{.Status.OpenClaims}} open claims</p>
-{{with .Status.Unrouted}}<p class="bad">Pending events that no route names: {{range .}}{{printf "%q" .}} {{end}}</p>{{end}}
-{{with .Backlog}}<table><tr><th>event type<th>pending<th>oldest</tr>
-{{range .Types}}<tr><td>{{.EventType}}<td>{{.Pending}}<td>{{.OldestAge}}</tr>
-{{end}}</table>
-<p>{{.Total}} pending in all, by the catalog</p>{{end}}
-<p><a href="/readyz">readyz</a> <a href="/livez">livez</a> <a href="/metrics">metrics</a></p>
-`))
-
-func (e endpoints) status(w http.ResponseWriter, _ *http.Request) {
-	w.Header().Set("Content-Type", "text/html; charset=utf-8")
-	page := struct {
-		About    About
-		Up       time.Duration
-		NotReady error
-		Status   worker.Status
-		Backlog  *worker.Backlog
-	}{e.about, time.Since(e.started).Round(time.Second), e.worker.Ready(), e.worker.Status(), e.metrics.backlog.Load()}
-	_ = statusPage.Execute(w, page) // the client may be gone: nothing to do about it
 }
 
 // serve answers until ctx ends, and then lets the answers under way finish.

@@ -33,16 +33,18 @@ type metrics struct {
 // deadline.
 var secondsBuckets = []float64{.001, .0025, .005, .01, .025, .05, .1, .25, .5, 1, 2.5, 5, 10, 20, 60}
 
-func newMetrics() (*metrics, error) {
+// newMetrics serves Prometheus, and whatever else reads with OpenTelemetry.
+func newMetrics(t telemetry) (*metrics, error) {
 	registry := prometheus.NewRegistry()
 	exporter, err := otelprometheus.New(otelprometheus.WithRegisterer(registry), otelprometheus.WithoutScopeInfo(), otelprometheus.WithoutTargetInfo())
 	if err != nil {
 		return nil, fmt.Errorf("set up the Prometheus exporter: %w", err)
 	}
-	m := &metrics{
-		provider: sdkmetric.NewMeterProvider(sdkmetric.WithReader(exporter)),
-		registry: registry,
+	options := []sdkmetric.Option{sdkmetric.WithReader(exporter), sdkmetric.WithResource(t.resource)}
+	if t.metrics != nil {
+		options = append(options, sdkmetric.WithReader(t.metrics))
 	}
+	m := &metrics{provider: sdkmetric.NewMeterProvider(options...), registry: registry}
 	b := builder{meter: m.provider.Meter("azsqloutbox/worker")}
 	m.claimed = b.counter("outbox.events.claimed", "{event}", "Events claimed, by event type.")
 	m.published = b.counter("outbox.events.published", "{event}", "Events decided, by event type and outcome (sent, refused, failed, unsent).")
@@ -60,38 +62,8 @@ func newMetrics() (*metrics, error) {
 	// those without attributes begin at zero.
 	m.settled.Add(context.Background(), 0)
 	m.lost.Add(context.Background(), 0)
+	m.Reaped(worker.Reaped{})
 	return m, nil
-}
-
-// watch adds the gauges that are read when somebody looks.
-func (m *metrics) watch(w *worker.Worker) error {
-	b := builder{meter: m.provider.Meter("azsqloutbox/worker")}
-	inFlight := b.gauge("outbox.events.in_flight", "{event}", "Events claimed and not decided yet.")
-	ready := b.gauge("outbox.ready", "", "1 while the worker does its work.") // a unit of 1 would make its name outbox_ready_ratio
-	backlog := b.gauge("outbox.backlog", "{event}", fmt.Sprintf("Pending events by event type; counting stops at %d.", worker.BacklogCountCap))
-	total := b.gauge("outbox.backlog.total", "{event}", "Pending events of all types, as the catalog counts the claim index.")
-	oldest := b.floatGauge("outbox.oldest_event.age", "s", "How long the event with the lowest id has been pending, by event type.")
-	if b.err != nil {
-		return b.err
-	}
-	_, err := b.meter.RegisterCallback(func(_ context.Context, o metric.Observer) error {
-		o.ObserveInt64(inFlight, w.Status().InFlightEvents)
-		if w.Ready() == nil {
-			o.ObserveInt64(ready, 1)
-		} else {
-			o.ObserveInt64(ready, 0)
-		}
-		if last := m.backlog.Load(); last != nil {
-			o.ObserveInt64(total, last.Total)
-			for _, t := range last.Types {
-				byType := metric.WithAttributes(attribute.String("event_type", t.EventType))
-				o.ObserveInt64(backlog, t.Pending, byType)
-				o.ObserveFloat64(oldest, t.OldestAge.Seconds(), byType)
-			}
-		}
-		return nil
-	}, inFlight, ready, backlog, total, oldest)
-	return err
 }
 
 func (m *metrics) handler() http.Handler {
@@ -99,15 +71,15 @@ func (m *metrics) handler() http.Handler {
 }
 
 // Claimed implements worker.Observer.
-func (m *metrics) Claimed(eventType string, events int, took time.Duration) {
-	byType := metric.WithAttributes(attribute.String("event_type", eventType))
-	m.claimed.Add(context.Background(), int64(events), byType)
-	m.batch.Record(context.Background(), float64(events))
+func (m *metrics) Claimed(c worker.Claim, took time.Duration) {
+	byType := metric.WithAttributes(attribute.String("event_type", c.Receipt.EventType))
+	m.claimed.Add(context.Background(), int64(len(c.Events)), byType)
+	m.batch.Record(context.Background(), float64(len(c.Events)))
 	m.claimSeconds.Record(context.Background(), took.Seconds())
 }
 
 // Published implements worker.Observer.
-func (m *metrics) Published(eventType string, outcomes []worker.Outcome, took time.Duration) {
+func (m *metrics) Published(c worker.Claim, outcomes []worker.Outcome, took time.Duration) {
 	m.publishSeconds.Record(context.Background(), took.Seconds())
 	counts := make(map[worker.Verdict]int64, 1)
 	for _, o := range outcomes {
@@ -115,13 +87,13 @@ func (m *metrics) Published(eventType string, outcomes []worker.Outcome, took ti
 	}
 	for verdict, n := range counts {
 		m.published.Add(context.Background(), n, metric.WithAttributes(
-			attribute.String("event_type", eventType), attribute.Stringer("outcome", verdict)))
+			attribute.String("event_type", c.Receipt.EventType), attribute.Stringer("outcome", verdict)))
 	}
 }
 
 // Settled implements worker.Observer.
-func (m *metrics) Settled(receipts, lost int, took time.Duration) {
-	m.settled.Add(context.Background(), int64(receipts-lost))
+func (m *metrics) Settled(receipts []worker.Receipt, lost int, took time.Duration) {
+	m.settled.Add(context.Background(), int64(len(receipts)-lost))
 	m.lost.Add(context.Background(), int64(lost))
 	m.settleSeconds.Record(context.Background(), took.Seconds())
 }
@@ -131,45 +103,4 @@ func (m *metrics) Reaped(r worker.Reaped) {
 	for what, n := range map[string]int{"returned": r.Returned, "parked": r.Parked, "missing": len(r.Missing)} {
 		m.reaped.Add(context.Background(), int64(n), metric.WithAttributes(attribute.String("became", what)))
 	}
-}
-
-// builder makes instruments and keeps the first error.
-type builder struct {
-	meter metric.Meter
-	err   error
-}
-
-func (b *builder) keep(err error) {
-	if b.err == nil {
-		b.err = err
-	}
-}
-
-func (b *builder) counter(name, unit, what string) metric.Int64Counter {
-	c, err := b.meter.Int64Counter(name, metric.WithUnit(unit), metric.WithDescription(what))
-	b.keep(err)
-	return c
-}
-
-func (b *builder) seconds(name, what string) metric.Float64Histogram {
-	return b.histogram(name, "s", what, secondsBuckets...)
-}
-
-func (b *builder) histogram(name, unit, what string, buckets ...float64) metric.Float64Histogram {
-	h, err := b.meter.Float64Histogram(name, metric.WithUnit(unit), metric.WithDescription(what),
-		metric.WithExplicitBucketBoundaries(buckets...))
-	b.keep(err)
-	return h
-}
-
-func (b *builder) gauge(name, unit, what string) metric.Int64ObservableGauge {
-	g, err := b.meter.Int64ObservableGauge(name, metric.WithUnit(unit), metric.WithDescription(what))
-	b.keep(err)
-	return g
-}
-
-func (b *builder) floatGauge(name, unit, what string) metric.Float64ObservableGauge {
-	g, err := b.meter.Float64ObservableGauge(name, metric.WithUnit(unit), metric.WithDescription(what))
-	b.keep(err)
-	return g
 }

@@ -40,6 +40,7 @@ type Service struct {
 	publisher *servicebus.Publisher
 	worker    *worker.Worker
 	metrics   *metrics
+	traces    *traces // nil where nobody takes them
 	about     About
 }
 
@@ -66,14 +67,21 @@ func New(settings Settings, log *zap.Logger) (*Service, error) {
 // closed.
 func (s *Service) build(routes servicebus.Routes) (err error) {
 	settings, log := s.settings, s.log
-	if s.metrics, err = newMetrics(); err != nil {
-		return err
-	}
 	source, err := settings.source()
 	if err != nil {
 		return err
 	}
 	owner := cmp.Or(settings.Process.Owner, defaultOwner())
+	telemetry, err := newTelemetry(context.Background(), owner) // connects to nothing yet
+	if err != nil {
+		return err
+	}
+	if s.metrics, err = newMetrics(telemetry); err != nil {
+		return errors.Join(err, telemetry.shutdown(context.Background()))
+	}
+	if telemetry.spans != nil {
+		s.traces = newTraces(telemetry.spans, telemetry.resource)
+	}
 	s.db, err = sqlserver.Open(settings.SQL.DSN, sqlserver.Options{AppName: "outbox-worker"})
 	if err != nil {
 		return fmt.Errorf("--sql-dsn: %w", err)
@@ -112,7 +120,6 @@ func (s *Service) workerConfig(routes servicebus.Routes) worker.Config {
 	c := s.settings.Claim
 	cfg := worker.Config{
 		Store: s.store, Publisher: s.publisher, Logger: s.log,
-		Observer:   worker.Observers{s.metrics},
 		EventTypes: routes.EventTypes(), Discover: routes.HasDefault(),
 		Destination: destination(routes),
 		Rate: func(entity string) float64 {
@@ -123,9 +130,14 @@ func (s *Service) workerConfig(routes servicebus.Routes) worker.Config {
 		IdlePoll: c.IdlePoll, ReapEvery: c.ReapEvery,
 		MaxAttempts: c.MaxAttempts, Paused: c.Paused, Drain: c.Drain,
 	}
-	if s.settings.Observer != nil {
-		cfg.Observer = worker.Observers{s.metrics, s.settings.Observer}
+	observers := worker.Observers{s.metrics}
+	if s.traces != nil {
+		observers = append(observers, s.traces)
 	}
+	if s.settings.Observer != nil {
+		observers = append(observers, s.settings.Observer)
+	}
+	cfg.Observer = observers
 	if c.MaxInFlight != nil {
 		cfg.MaxInFlight = *c.MaxInFlight
 	}
@@ -219,7 +231,8 @@ func (s *Service) countBacklog(ctx context.Context) {
 		}
 		pause.Reset(backlogEvery)
 		call, cancel := context.WithTimeout(ctx, backlogEvery)
-		backlog, err := s.store.Backlog(call, s.worker.Status().EventTypes)
+		status := s.worker.Status()
+		backlog, err := s.store.Backlog(call, append(status.EventTypes, status.Unrouted...))
 		cancel()
 		if err != nil {
 			s.metrics.backlog.Store(nil)
@@ -247,7 +260,14 @@ func (s *Service) close() {
 		_ = s.db.Close() // waits for no statement: the worker has ended all of its own
 	}
 	if s.metrics != nil {
-		_ = s.metrics.provider.Shutdown(ctx)
+		if err := s.metrics.provider.Shutdown(ctx); err != nil {
+			s.log.Debug("the last metrics were not exported", zap.Error(err))
+		}
+	}
+	if s.traces != nil {
+		if err := s.traces.provider.Shutdown(ctx); err != nil {
+			s.log.Debug("the last traces were not exported", zap.Error(err))
+		}
 	}
 }
 

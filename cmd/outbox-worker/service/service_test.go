@@ -258,7 +258,7 @@ func TestMetricsAndStatusPage(t *testing.T) {
 		}
 	}
 	code, page := get(t, s.Process.Listen, "/")
-	if code != 200 || !strings.Contains(page, "dbo.outbox_event") || !strings.Contains(page, "Ready") {
+	if code != 200 || !strings.Contains(page, "dbo.outbox_event") || !strings.Contains(page, ">ready<") {
 		t.Errorf("the status page answers %d: %s", code, page)
 	}
 	if code, _ := get(t, s.Process.Listen, "/nothing"); code != 404 {

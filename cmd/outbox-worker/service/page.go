@@ -1,0 +1,84 @@
+package service
+
+import (
+	"bytes"
+	_ "embed"
+	"fmt"
+	"html/template"
+	"net/http"
+	"time"
+
+	"azsqloutbox/worker"
+)
+
+//go:embed page.html
+var pageHTML string
+
+//go:embed page.js
+var pageScript []byte
+
+var pageTemplate = template.Must(template.New("page").Funcs(template.FuncMap{
+	"age":   age,
+	"count": count,
+}).Parse(pageHTML))
+
+// page is what the status page shows.
+type page struct {
+	About    About
+	At       time.Time
+	Up       time.Duration
+	NotReady error
+	Stuck    error
+	Status   worker.Status
+	Backlog  *worker.Backlog // nil while the database cannot be asked
+}
+
+// page renders the state of this worker for a person, without anything that
+// could change it. All that it needs comes from here, so it works without a way
+// to the internet; the script only asks for it again.
+func (e endpoints) page(w http.ResponseWriter, _ *http.Request) {
+	var body bytes.Buffer
+	err := pageTemplate.Execute(&body, page{
+		About: e.about, At: time.Now().UTC(), Up: time.Since(e.started), NotReady: e.worker.Ready(), Stuck: e.worker.Alive(),
+		Status: e.worker.Status(), Backlog: e.metrics.backlog.Load(),
+	})
+	if err != nil {
+		http.Error(w, "the page cannot be rendered: "+err.Error(), http.StatusInternalServerError)
+		return
+	}
+	h := w.Header()
+	h.Set("Content-Type", "text/html; charset=utf-8")
+	h.Set("Cache-Control", "no-store")
+	h.Set("Content-Security-Policy", "default-src 'none'; style-src 'unsafe-inline'; script-src 'self'; connect-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'")
+	h.Set("X-Content-Type-Options", "nosniff")
+	_, _ = body.WriteTo(w) // the client may be gone: nothing to do about it
+}
+
+func script(w http.ResponseWriter, _ *http.Request) {
+	w.Header().Set("Content-Type", "text/javascript; charset=utf-8")
+	_, _ = w.Write(pageScript)
+}
+
+// age is a length of time in the units that matter.
+func age(d time.Duration) string {
+	switch {
+	case d < 10*time.Second:
+		return fmt.Sprintf("%.1f s", d.Seconds())
+	case d < 2*time.Minute:
+		return fmt.Sprintf("%.0f s", d.Seconds())
+	case d < 2*time.Hour:
+		return fmt.Sprintf("%.0f min", d.Minutes())
+	case d < 48*time.Hour:
+		return fmt.Sprintf("%.0f h", d.Hours())
+	default:
+		return fmt.Sprintf("%.0f d", d.Hours()/24)
+	}
+}
+
+// count says where counting has stopped.
+func count(n int64) string {
+	if n >= worker.BacklogCountCap {
+		return fmt.Sprintf("%d+", n)
+	}
+	return fmt.Sprint(n)
+}
