@@ -220,6 +220,8 @@ func (o Options) literal(s string) (string, error) {
 		return o.ClaimIndex, nil
 	case "IX_outbox_retry":
 		return o.RetryIndex, nil
+	case "outbox_event_role":
+		return o.Table + "_role", nil
 	}
 	var failed error
 	s = bracketed.ReplaceAllStringFunc(s, func(m string) string {

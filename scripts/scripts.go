@@ -14,11 +14,17 @@ var outbox string
 //go:embed 010_enqueue.sql
 var enqueue string
 
+//go:embed 090_grants.sql
+var grants string
+
 // Outbox is 001_outbox.sql: the sequence, the tables and their indexes.
 func Outbox(o Options) (string, error) { return o.render(outbox) }
 
 // Enqueue is 010_enqueue.sql: the stored procedure for writers.
 func Enqueue(o Options) (string, error) { return o.render(enqueue) }
+
+// Grants is 090_grants.sql: the role of a worker with the rights that it needs.
+func Grants(o Options) (string, error) { return o.render(grants) }
 
 // Batches cuts a script at its GO lines, which are for sqlcmd and not for the
 // server. It takes every line that is GO alone, as these files never have one

@@ -112,7 +112,7 @@ func TestEveryStatement(t *testing.T) {
 const sequenceRange = "sys.sp_sequence_get_range"
 
 func TestEveryScript(t *testing.T) {
-	for name, render := range map[string]func(scripts.Options) (string, error){"001": scripts.Outbox, "010": scripts.Enqueue} {
+	for name, render := range map[string]func(scripts.Options) (string, error){"001": scripts.Outbox, "010": scripts.Enqueue, "090": scripts.Grants} {
 		for what, o := range map[string]scripts.Options{
 			"default": {},
 			"other":   {Schema: "my schema", Table: "it's ]odd[", EventType: "INT", Payload: "NVARCHAR(MAX)", Collation: "database_default", SlimClaimIndex: true},
@@ -135,6 +135,7 @@ func TestEveryScript(t *testing.T) {
 						"PredicateSet PredicateSet", "If(Begin(If(If(Throw)) CreateSequence))", "If(CreateTable)",
 						"If(CreateIndex)", "If(CreateIndex)", "If(CreateTable)", "If(CreateTable)", "If(CreateTable)",
 					},
+					"090": {"If(CreateRole)", "Grant", "Grant", "Grant", "Grant"},
 					"010": {"PredicateSet PredicateSet", "CreateOrAlterProcedure"},
 				}[name]
 				if !slices.Equal(got, want) {

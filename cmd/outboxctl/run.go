@@ -21,6 +21,7 @@ const (
 
 type cli struct {
 	Status statusCmd `cmd:"" help:"Backlog, claims, workers and destinations."`
+	Doctor doctorCmd `cmd:"" help:"Go or no-go: everything that a worker relies on, with what to do about it."`
 	Failed failedCmd `cmd:"" help:"Failed events: list, show, retry, discard."`
 	Pause  pauseCmd  `cmd:"" help:"Tell all workers to stop claiming everything, an event type or what goes to an entity."`
 	Resume resumeCmd `cmd:"" help:"End a pause."`

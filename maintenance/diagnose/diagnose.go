@@ -6,6 +6,7 @@ import (
 	"database/sql"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	"azsqloutbox/maintenance"
@@ -27,6 +28,8 @@ type Config struct {
 	// StatementTimeout is what one statement may take; default 2 min. Sampling the
 	// pages of a large table takes the longest.
 	StatementTimeout time.Duration
+	// Only are the ids of the sections to run; empty means all.
+	Only []string
 	// Progress, where it is not nil, is called before each section.
 	Progress func(done, total int, title string)
 }
@@ -94,6 +97,9 @@ func Run(ctx context.Context, c Config) (*Report, error) {
 	r := &Report{Table: c.String(), Database: s.env.Database, At: s.env.now, Since: s.since, Verdict: OK, Notes: s.notes()}
 	known := false
 	for i, sec := range sections {
+		if len(c.Only) > 0 && !slices.Contains(c.Only, sec.id) {
+			continue
+		}
 		c.Progress(i, len(sections), sec.title)
 		found, err := sec.run(ctx, s, newSection(sec.id, sec.title))
 		if ctx.Err() != nil {

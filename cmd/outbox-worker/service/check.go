@@ -76,13 +76,7 @@ func (s Settings) check() error {
 	if err := s.SQL.Check(); err != nil {
 		return err
 	}
-	if s.ServiceBus.Namespace == "" && s.ServiceBus.ConnectionString == "" {
-		return errors.New("--servicebus-namespace (OUTBOX_SERVICEBUS_NAMESPACE) or --servicebus-connection-string (OUTBOX_SERVICEBUS_CONNECTION_STRING) is missing")
-	}
-	if s.ServiceBus.Namespace != "" && s.ServiceBus.ConnectionString != "" {
-		return errors.New("--servicebus-namespace and --servicebus-connection-string are both given: use one")
-	}
-	return nil
+	return s.ServiceBus.check()
 }
 
 // orOne stands in for a setting that was not given.
@@ -91,4 +85,15 @@ func orOne(p *int) int {
 		return 1
 	}
 	return *p
+}
+
+// check says which of the two ways to the broker is missing, or one too many.
+func (s ServiceBusSettings) check() error {
+	if s.Namespace == "" && s.ConnectionString == "" {
+		return errors.New("--servicebus-namespace (OUTBOX_SERVICEBUS_NAMESPACE) or --servicebus-connection-string (OUTBOX_SERVICEBUS_CONNECTION_STRING) is missing")
+	}
+	if s.Namespace != "" && s.ConnectionString != "" {
+		return errors.New("--servicebus-namespace and --servicebus-connection-string are both given: use one")
+	}
+	return nil
 }

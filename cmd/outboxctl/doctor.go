@@ -1,0 +1,62 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"go.uber.org/zap"
+
+	"azsqloutbox/cmd/outbox-worker/service"
+	"azsqloutbox/maintenance"
+	"azsqloutbox/maintenance/doctor"
+)
+
+type doctorCmd struct {
+	ServiceBus service.ServiceBusSettings `embed:"" group:"Service Bus"`
+
+	Lease           time.Duration  `default:"${lease}" help:"The workers' lease."`
+	PublishDeadline *time.Duration `placeholder:"DURATION" help:"The workers' publish deadline. Default: ${publish_deadline}, or half the lease where that is less."`
+	BlockSize       int64          `env:"-" default:"50" help:"How many ids a writer takes with one value of the sequence."`
+	Grants          bool           `env:"-" help:"Print only the script that gives a worker what it needs."`
+}
+
+// Run examines database and broker.
+func (c *doctorCmd) Run(ctx context.Context, a *app) error {
+	t, closeDB, err := a.target()
+	if err != nil {
+		return err
+	}
+	defer closeDB()
+	r, err := doctor.Examine(ctx, c.config(t))
+	if err != nil {
+		return err
+	}
+	if c.Grants {
+		_, err := fmt.Fprint(a.out, r.Grants)
+		return err
+	}
+	found, err := c.broker(ctx, t)
+	if err != nil {
+		return err
+	}
+	r.Add(found...)
+	if err := a.result(r, r.Text); err != nil {
+		return err
+	}
+	if !r.Go {
+		return errFound
+	}
+	return nil
+}
+
+func (c *doctorCmd) config(t maintenance.Target) doctor.Config {
+	deadline := min(20*time.Second, c.Lease/2)
+	if c.PublishDeadline != nil {
+		deadline = *c.PublishDeadline
+	}
+	return doctor.Config{
+		DB: t.DB, Names: t.Names, Logger: zap.NewNop(),
+		Lease: c.Lease, PublishDeadline: deadline, SendTimeout: c.ServiceBus.SendTimeout, BlockSize: c.BlockSize,
+	}
+}

@@ -1,0 +1,155 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"time"
+
+	"go.uber.org/zap"
+
+	"azsqloutbox/maintenance"
+	"azsqloutbox/maintenance/doctor"
+	"azsqloutbox/servicebus"
+)
+
+const (
+	// reapMargin is what a redelivery may take beyond the lease: until a worker
+	// looks for overdue leases, claims the events again and sends them.
+	reapMargin = time.Minute
+	// nearFull is where a queue or topic should be looked at.
+	nearFull = 0.8
+	// standardCredits is what a Standard namespace has a second, one for each
+	// message, batched or not (azure-docs, service-bus-throttling.md).
+	standardCredits = 1000
+	brokerPatience  = time.Minute
+)
+
+// broker looks at the queues and topics of the routes.
+func (c *doctorCmd) broker(ctx context.Context, t maintenance.Target) ([]doctor.Finding, error) {
+	if !c.ServiceBus.Given() {
+		return []doctor.Finding{{
+			Check: "service bus", Verdict: doctor.Unknown, Found: "no namespace was named",
+			Remedy: "give --servicebus-namespace or --servicebus-connection-string, and --entity or --config",
+		}}, nil
+	}
+	p, routes, err := c.ServiceBus.Publisher(zap.NewNop())
+	if err != nil {
+		return nil, usageError{err}
+	}
+	defer func() {
+		end, cancel := context.WithTimeout(context.WithoutCancel(ctx), 2*time.Second)
+		defer cancel()
+		_ = p.Close(end)
+	}()
+	call, cancel := context.WithTimeout(ctx, brokerPatience)
+	defer cancel()
+	r, err := p.Inspect(call)
+	if err != nil {
+		return nil, err
+	}
+	status, err := maintenance.ReadStatus(call, t)
+	if err != nil {
+		return nil, err
+	}
+	found := judgeNamespace(r, status.EventsPerSecond)
+	for _, e := range r.Entities {
+		found = append(found, judgeEntity(e, routes, c.Lease)...)
+	}
+	return found, nil
+}
+
+func judgeNamespace(r servicebus.NamespaceReport, perSecond float64) []doctor.Finding {
+	f := doctor.Finding{Check: "namespace", Verdict: doctor.OK}
+	switch {
+	case r.SKU == "":
+		f.Verdict, f.Found = doctor.Unknown, "its tier could not be read: that needs the right Manage, or the role Azure Service Bus Data Owner"
+	case r.SKU == "Basic":
+		f.Verdict, f.Found = doctor.Warn, "the Basic tier has neither topics nor duplicate detection: every redelivery reaches the consumers"
+		f.Remedy = "take the Standard tier, or make sure that every consumer is idempotent"
+	case r.SKU == "Standard" && perSecond > standardCredits*nearFull:
+		f.Verdict, f.Found = doctor.Warn, fmt.Sprintf("%.0f events/s go out, and a Standard namespace has %d credits a second for all that it does, one for each message", perSecond, standardCredits)
+		f.Remedy = "take the Premium tier, or keep below the limit by --servicebus-rate"
+	default:
+		f.Found = fmt.Sprintf("%s, %.0f events/s go out", r.SKU, perSecond)
+	}
+	return []doctor.Finding{f}
+}
+
+func judgeEntity(e servicebus.EntityReport, routes servicebus.Routes, lease time.Duration) (found []doctor.Finding) {
+	add := func(verdict doctor.Verdict, what, remedy string) {
+		found = append(found, doctor.Finding{Check: fmt.Sprintf("entity %q", e.Entity), Verdict: verdict, Found: what, Remedy: remedy})
+	}
+	if e.Send != nil {
+		add(doctor.NoGo, "it cannot be sent to: "+e.Send.Error(), "make the entity, enable it, or give the worker's identity the role Azure Service Bus Data Sender on it")
+	} else {
+		add(doctor.OK, "a link for sending can be opened", "")
+	}
+	if !e.Described {
+		add(doctor.Unknown, e.Unread.Error(), "sessions, duplicate detection and size are not checked without it")
+		return found
+	}
+	if e.Status != "" && e.Status != "Active" {
+		add(doctor.NoGo, "its status is "+e.Status, "set it to Active")
+	}
+	sessions, keys := sessionsTo(routes, e.Entity)
+	switch {
+	case e.RequiresSession && sessions < routesTo(routes, e.Entity):
+		add(doctor.NoGo, "it requires sessions, and a route to it sets no session id: every message would be refused", "set session-id-from-aggregate: true in the routes to it")
+	case sessions > 0 && !e.RequiresSession && !e.Topic:
+		add(doctor.Warn, "routes to it set a session id, and it has no sessions: the id is carried and means nothing", "make the queue with sessions, or leave session-id-from-aggregate out")
+	}
+	window := lease + reapMargin
+	switch {
+	case !e.DuplicateDetection:
+		add(doctor.Warn, "it has no duplicate detection: an event that is sent a second time reaches the consumers", "make the entity anew with duplicate detection; it cannot be turned on later")
+	case e.DuplicateWindow < window:
+		add(doctor.Warn, fmt.Sprintf("its duplicate detection looks back %s, and a redelivery may come after %s", e.DuplicateWindow, window), fmt.Sprintf("make the window longer than %s", window))
+	default:
+		add(doctor.OK, fmt.Sprintf("duplicate detection over %s", e.DuplicateWindow), "")
+	}
+	if e.Partitioned && e.DuplicateDetection && sessions+keys == 0 {
+		add(doctor.NoGo, "it is partitioned and has duplicate detection: batches without a partition key are refused there",
+			"set partition-key-from-aggregate: true in the routes to it, or take an entity that is not partitioned")
+	}
+	if e.MaxSizeBytes > 0 && float64(e.SizeBytes) > nearFull*float64(e.MaxSizeBytes) {
+		add(doctor.Warn, fmt.Sprintf("%d of %d MB are used; when it is full, its events wait in the table", e.SizeBytes>>20, e.MaxSizeBytes>>20), "look at its consumers and at its dead-letter queue")
+	}
+	return found
+}
+
+// routesTo counts the routes to an entity.
+func routesTo(routes servicebus.Routes, entity string) (n int) {
+	for range each(routes, entity) {
+		n++
+	}
+	return n
+}
+
+// sessionsTo counts those that set a session id and those that set a partition
+// key.
+func sessionsTo(routes servicebus.Routes, entity string) (sessions, keys int) {
+	for r := range each(routes, entity) {
+		if r.SessionIDFromAggregate {
+			sessions++
+		}
+		if r.PartitionKeyFromAggregate {
+			keys++
+		}
+	}
+	return sessions, keys
+}
+
+func each(routes servicebus.Routes, entity string) func(func(*servicebus.Route) bool) {
+	return func(yield func(*servicebus.Route) bool) {
+		seen := make(map[*servicebus.Route]bool)
+		for _, eventType := range append(routes.EventTypes(), "\x00none has this name") {
+			if r, ok := routes.Lookup(eventType); ok && !seen[r] && strings.EqualFold(r.Entity, entity) {
+				seen[r] = true
+				if !yield(r) {
+					return
+				}
+			}
+		}
+	}
+}

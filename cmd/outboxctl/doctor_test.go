@@ -1,0 +1,104 @@
+package main
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"azsqloutbox/cmd/outbox-dev/local"
+	"azsqloutbox/maintenance/doctor"
+	"azsqloutbox/servicebus"
+	busemulator "azsqloutbox/servicebus/emulator"
+)
+
+func TestDoctorLooksAtDatabaseAndBroker(t *testing.T) {
+	stack, err := local.Start(t.Context(), local.Config{Entities: []busemulator.Entity{
+		{Name: "orders", DuplicateDetection: true}, {Name: "sessions", RequiresSession: true},
+	}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer stack.Close()
+	bus := "--servicebus-connection-string=" + stack.Bus.PlainConnectionString()
+	run := func(want int, args ...string) string {
+		t.Helper()
+		code, stdout, stderr := outboxctl(t, append([]string{"doctor", "--sql-dsn=" + stack.SQL.DSN()}, args...)...)
+		if code != want {
+			t.Fatalf("%v: exit %d, want %d: %s%s", args, code, want, stdout, stderr)
+		}
+		return stdout
+	}
+	if text := run(exitDone, bus, "--entity=orders"); !strings.Contains(text, "\nGO for dbo.outbox_event") || !strings.Contains(text, `entity "orders": duplicate detection over 10m0s`) {
+		t.Errorf("a healthy set-up:\n%s", text)
+	}
+	r := decode[doctor.Report](t, run(exitFound, bus, "--entity=sessions", "--json"))
+	if r.Go || r.NoGo != 1 || !strings.Contains(r.Grants, "GRANT SELECT, UPDATE") {
+		t.Errorf("a queue with sessions and a route without: %+v", r)
+	}
+	run(exitFound, bus, "--entity=missing")
+	run(exitFound, bus, "--entity=orders", "--lease=10s", "--publish-deadline=10s")
+	run(exitUsage, bus) // where to?
+	if text := run(exitDone); !strings.Contains(text, "UNKNOWN service bus: no namespace was named") {
+		t.Errorf("without a broker:\n%s", text)
+	}
+	if text := run(exitDone, "--grants"); !strings.HasPrefix(text, "-- What an outbox worker may do") {
+		t.Errorf("the grants:\n%s", text)
+	}
+}
+
+func TestJudgementOfEntities(t *testing.T) {
+	route := func(r servicebus.Route) servicebus.Routes {
+		r.Entity = "e"
+		routes, err := servicebus.NewRoutes(r)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return routes
+	}
+	good := servicebus.EntityReport{Entity: "e", Described: true, Status: "Active", DuplicateDetection: true, DuplicateWindow: 10 * time.Minute, MaxSizeBytes: 100, SizeBytes: 10}
+	for name, c := range map[string]struct {
+		change  func(*servicebus.EntityReport)
+		route   servicebus.Route
+		verdict doctor.Verdict
+		found   string
+	}{
+		"good":                   {func(*servicebus.EntityReport) {}, servicebus.Route{}, doctor.OK, ""},
+		"disabled":               {func(e *servicebus.EntityReport) { e.Status = "Disabled" }, servicebus.Route{}, doctor.NoGo, "Disabled"},
+		"sessions required":      {func(e *servicebus.EntityReport) { e.RequiresSession = true }, servicebus.Route{}, doctor.NoGo, "requires sessions"},
+		"sessions for nothing":   {func(*servicebus.EntityReport) {}, servicebus.Route{SessionIDFromAggregate: true}, doctor.Warn, "means nothing"},
+		"session id for a topic": {func(e *servicebus.EntityReport) { e.Topic = true }, servicebus.Route{SessionIDFromAggregate: true}, doctor.OK, ""},
+		"no duplicate detection": {func(e *servicebus.EntityReport) { e.DuplicateDetection = false }, servicebus.Route{}, doctor.Warn, "no duplicate detection"},
+		"short window":           {func(e *servicebus.EntityReport) { e.DuplicateWindow = time.Minute }, servicebus.Route{}, doctor.Warn, "looks back 1m0s"},
+		"partitioned and no key": {func(e *servicebus.EntityReport) { e.Partitioned = true }, servicebus.Route{}, doctor.NoGo, "partitioned"},
+		"partitioned with a key": {func(e *servicebus.EntityReport) { e.Partitioned = true }, servicebus.Route{PartitionKeyFromAggregate: true}, doctor.OK, ""},
+		"nearly full":            {func(e *servicebus.EntityReport) { e.SizeBytes = 90 }, servicebus.Route{}, doctor.Warn, "are used"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			e := good
+			c.change(&e)
+			worst := doctor.Finding{Verdict: doctor.OK}
+			for _, f := range judgeEntity(e, route(c.route), time.Minute) {
+				if f.Verdict != doctor.OK {
+					worst = f
+				}
+			}
+			if worst.Verdict != c.verdict || !strings.Contains(worst.Found, c.found) {
+				t.Errorf("got %+v, want %s that says %q", worst, c.verdict, c.found)
+			}
+		})
+	}
+}
+
+func TestJudgementOfTheNamespace(t *testing.T) {
+	for _, c := range []struct {
+		sku       string
+		perSecond float64
+		verdict   doctor.Verdict
+	}{
+		{"", 1, doctor.Unknown}, {"Basic", 1, doctor.Warn}, {"Standard", 100, doctor.OK}, {"Standard", 900, doctor.Warn}, {"Premium", 5000, doctor.OK},
+	} {
+		if f := judgeNamespace(servicebus.NamespaceReport{SKU: c.sku}, c.perSecond)[0]; f.Verdict != c.verdict {
+			t.Errorf("%s at %g/s: %+v", c.sku, c.perSecond, f)
+		}
+	}
+}

@@ -1,0 +1,86 @@
+package doctor
+
+import (
+	"context"
+	"fmt"
+	"strings"
+
+	"azsqloutbox/maintenance/diagnose"
+	"azsqloutbox/sqlserver"
+	"azsqloutbox/worker"
+)
+
+// table compares the tables and indexes with what the worker needs, as
+// outboxctl schema check does.
+func (v *visit) table(ctx context.Context) ([]Finding, error) {
+	const check = "table and indexes"
+	i, err := sqlserver.Inspect(ctx, v.conn, sqlserver.InspectOptions{Names: v.Names, BlockSize: v.BlockSize})
+	if err != nil {
+		return nil, err
+	}
+	if len(i.Findings) == 0 {
+		return one(check, OK, fmt.Sprintf("as the worker needs them, %d rows", i.Rows), ""), nil
+	}
+	found := make([]Finding, 0, len(i.Findings))
+	for _, d := range i.Findings {
+		verdict := Warn
+		if d.Severity == sqlserver.Must {
+			verdict = NoGo
+		}
+		found = append(found, Finding{
+			Check: d.Object, Verdict: verdict, Found: d.Problem,
+			Remedy: strings.TrimSpace(d.Advice + "\n" + d.SQL),
+		})
+	}
+	return found, nil
+}
+
+// rehearsal runs every statement of a worker with nothing to do, the claim with
+// its hints among them, in a transaction that is rolled back: whether READPAST,
+// ROWLOCK, UPDLOCK and READCOMMITTEDLOCK go together here, only the server knows.
+func (v *visit) rehearsal(ctx context.Context) ([]Finding, error) {
+	store, err := sqlserver.New(sqlserver.Config{DB: v.DB, Names: v.Names, Owner: "outboxctl doctor", Logger: v.Logger})
+	if err != nil {
+		return nil, err
+	}
+	defer store.Close()
+	if err := store.Check(ctx); err != nil {
+		verdict := NoGo
+		if class := sqlserver.ClassOf(err); class == sqlserver.Transient || class == sqlserver.Contention {
+			verdict = Unknown
+		}
+		return one("rehearsal", verdict, err.Error(), "this is what a worker would say when it starts, or wait for"), nil
+	}
+	return one("rehearsal", OK, "every statement of a worker ran, the claim with its hints too, and was rolled back", ""), nil
+}
+
+// plan asks the plan cache how the claim is really run. A worker that has never
+// run has no plan; then there is nothing to say.
+func (v *visit) plan(ctx context.Context) ([]Finding, error) {
+	const check = "plan of the claim"
+	r, err := diagnose.Run(ctx, diagnose.Config{DB: v.DB, Names: v.Names, Only: []string{"claim_plan"}})
+	if err != nil {
+		return nil, err
+	}
+	s := r.Sections[0]
+	verdict := map[diagnose.Verdict]Verdict{diagnose.OK: OK, diagnose.Warn: Warn, diagnose.Bad: NoGo, diagnose.Unknown: Unknown}[s.Verdict]
+	said := []string{s.Reason}
+	for _, f := range s.Evidence.Findings {
+		said = append(said, f.Text)
+	}
+	return one(check, verdict, strings.TrimSpace(strings.Join(said, " ")), strings.Join(s.Remedy, "\n")), nil
+}
+
+// deadlines holds the workers' settings together.
+func (v *visit) deadlines(context.Context) ([]Finding, error) {
+	const check = "lease and deadlines"
+	if longest := worker.LongestPublishDeadline(v.Lease); v.PublishDeadline > longest {
+		return one(check, NoGo, fmt.Sprintf("the publish deadline of %s is above %s, what a lease of %s leaves", v.PublishDeadline, longest, v.Lease),
+			"raise --lease or lower --publish-deadline: after the lease another worker sends the same events"), nil
+	}
+	if v.SendTimeout >= v.PublishDeadline {
+		return one(check, Warn, fmt.Sprintf("one send may take %s, the whole publish deadline of %s: there is no second try", v.SendTimeout, v.PublishDeadline),
+			"lower --servicebus-send-timeout to half of the deadline"), nil
+	}
+	return one(check, OK, fmt.Sprintf("send %s, publish %s, lease %s: the living are not reaped", v.SendTimeout, v.PublishDeadline, v.Lease), ""), nil
+}
