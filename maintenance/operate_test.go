@@ -13,7 +13,7 @@ func init() {
 		"showFailedSQL":   "Select",
 		"countFailedSQL":  "Select",
 		"takeFailedSQL":   "DeclareTableVariable Declare Insert Set If(Update Update) Select",
-		"workersSQL":      "Declare Select",
+		"workersSQL":      "Declare Select Select",
 		"receiptsSQL":     "Declare Select",
 		"pausesSQL":       "Select",
 		"failedByTypeSQL": "Select",

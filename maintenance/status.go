@@ -5,6 +5,7 @@ import (
 	"context"
 	"database/sql"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"maps"
 	"slices"
@@ -121,10 +122,10 @@ const workersSQL = `-- outbox:Workers
 DECLARE @now DATETIME2(3) = SYSUTCDATETIME();
 SELECT w.owner, w.version, w.source, w.lease_ms, w.lanes, w.in_flight, w.breakers, w.rates,
        DATEDIFF_BIG(MILLISECOND, w.started_at, @now) AS up_ms,
-       DATEDIFF_BIG(MILLISECOND, w.seen_at, @now) AS seen_ms,
-       @now AS now
+       DATEDIFF_BIG(MILLISECOND, w.seen_at, @now) AS seen_ms
 FROM   {workers} AS w
-ORDER BY w.owner;`
+ORDER BY w.owner;
+SELECT @now AS now;`
 
 // A row a claim in flight: a page or two.
 const receiptsSQL = `-- outbox:Receipts
@@ -198,7 +199,7 @@ func (s *Status) readWorkers(ctx context.Context, conn *sql.Conn, t Target, type
 		var w WorkerStatus
 		var leaseMS, upMS, seenMS int64
 		var breakers, rates sql.NullString
-		if err := rows.Scan(&w.Owner, &w.Version, &w.Source, &leaseMS, &w.Lanes, &w.InFlight, &breakers, &rates, &upMS, &seenMS, &s.At); err != nil {
+		if err := rows.Scan(&w.Owner, &w.Version, &w.Source, &leaseMS, &w.Lanes, &w.InFlight, &breakers, &rates, &upMS, &seenMS); err != nil {
 			return err
 		}
 		w.LeaseSeconds, w.UpSeconds, w.SeenSecondsAgo = seconds(leaseMS), seconds(upMS), seconds(seenMS)
@@ -214,7 +215,10 @@ func (s *Status) readWorkers(ctx context.Context, conn *sql.Conn, t Target, type
 		}
 		s.Workers = append(s.Workers, w)
 	}
-	return rows.Err()
+	if !rows.NextResultSet() || !rows.Next() {
+		return cmp.Or(rows.Err(), errors.New("the answer ended before the database's clock"))
+	}
+	return rows.Scan(&s.At)
 }
 
 func seconds(ms int64) float64 { return float64(ms) / 1000 }

@@ -155,7 +155,13 @@ func (c *chaosRun) poison() {
 		p.fault.Times = busemulator.Forever
 		p.fault.Match = func(m busemulator.Message) bool {
 			n, err := number(m.Body)
-			return err == nil && c.poisonOf(n) == p.kind
+			if err != nil || c.poisonOf(n) != p.kind {
+				return false
+			}
+			if p.kind == poisonBreaks {
+				c.trouble(time.Now()) // for whatever else is on its connection
+			}
+			return true
 		}
 		c.stack.Bus.Inject(p.fault)
 	}

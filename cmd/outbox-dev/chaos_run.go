@@ -44,6 +44,13 @@ func (c *chaosRun) happened(kind string, duplicates bool, from time.Time) {
 	}
 }
 
+// trouble notes a moment at which answers were lost.
+func (c *chaosRun) trouble(at time.Time) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.troubled = append(c.troubled, interval{at, at})
+}
+
 func (c *chaosRun) problem(text string) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -141,14 +148,21 @@ func (w *chaosWorker) stop() {
 	_ = w.cmd.Process.Signal(syscall.SIGTERM)
 	select {
 	case <-w.exited:
-		if code := w.cmd.ProcessState.ExitCode(); code != 0 {
-			w.bad(fmt.Sprintf("%s exited %d after SIGTERM", w.name, code))
+		if state := w.cmd.ProcessState; state.ExitCode() != 0 && !endedBySIGTERM(state) {
+			w.bad(fmt.Sprintf("%s ended with %s after SIGTERM", w.name, state))
 		}
 	case <-time.After(chaosGrace + stopMargin):
 		w.bad(fmt.Sprintf("%s did not stop within %s of SIGTERM", w.name, chaosGrace+stopMargin))
 		_ = w.cmd.Process.Kill()
 		<-w.exited
 	}
+}
+
+// endedBySIGTERM says that the signal found a process that had only just begun
+// and did not listen yet: it had nothing in hand.
+func endedBySIGTERM(state *os.ProcessState) bool {
+	status, ok := state.Sys().(syscall.WaitStatus)
+	return ok && status.Signaled() && status.Signal() == syscall.SIGTERM
 }
 
 func (w *chaosWorker) bad(text string) {
