@@ -249,7 +249,7 @@ func judgeScan(f claimFacts, c claim, a planAccess, sec *Section) {
 	switch {
 	case !f.exists:
 		text += fmt.Sprintf(" There is no index %s for it to seek.", f.index)
-		remedy = "outboxctl schema apply"
+		remedy = "outboxctl schema apply --execute"
 	case len(wrongForFiltered(c.options)) > 0 && c.options >= 0:
 		text += fmt.Sprintf(" Its session has %s, and so never uses a filtered index.", strings.Join(wrongForFiltered(c.options), ", "))
 		remedy = "set the option right where the connection is opened"

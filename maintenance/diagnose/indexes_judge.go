@@ -67,7 +67,7 @@ func (f indexFacts) judgeClaimIndex(sec *Section) {
 	}
 	switch {
 	case !ok:
-		sec.find(Bad, fmt.Sprintf("There is no index %s: a worker stops with error 308, and any other claim scans %s rows.", f.claimIndex, grouped(float64(f.rows()))), "outboxctl schema apply")
+		sec.find(Bad, fmt.Sprintf("There is no index %s: a worker stops with error 308, and any other claim scans %s rows.", f.claimIndex, grouped(float64(f.rows()))), "outboxctl schema apply --execute")
 		return
 	case d.disabled:
 		sec.find(Bad, fmt.Sprintf("The index %s is disabled: nothing uses it, and a worker stops with error 315.", d.name), "outboxctl rebuild --index "+d.name+" --execute")

@@ -6,8 +6,10 @@ import (
 	"testing"
 
 	"azsqloutbox/maintenance/diagnose"
+	"azsqloutbox/scripts"
 	"azsqloutbox/sqlserver"
 	"azsqloutbox/sqlserver/emulator"
+	"azsqloutbox/worker"
 )
 
 // The traps of the Azure SQL article, made real.
@@ -187,5 +189,45 @@ func TestNoTableIsAnError(t *testing.T) {
 	_, err := diagnose.Run(t.Context(), diagnose.Config{DB: o.db, Names: sqlserver.Names{Table: "elsewhere"}})
 	if err == nil || !strings.Contains(err.Error(), "the table dbo.elsewhere cannot be seen") {
 		t.Errorf("got %v", err)
+	}
+}
+
+// Names are any, and are quoted wherever they go.
+func TestOddNames(t *testing.T) {
+	o := newOutbox(t, emulator.Config{})
+	names := sqlserver.Names{Table: "it's ]odd[", ClaimIndex: "IX]claim'", RetryIndex: "IX retry"}
+	script, err := scripts.Outbox(scripts.Options{Table: names.Table, ClaimIndex: names.ClaimIndex, RetryIndex: names.RetryIndex})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, batch := range scripts.Batches(script) {
+		o.exec(batch)
+	}
+	o.exec("INSERT INTO "+names.Events()+" (id, aggregate_type, aggregate_id, event_type, payload) VALUES (@id, 'order', '1', 'order.created', '{}')", sql.Named("id", 7))
+	store, err := sqlserver.New(sqlserver.Config{DB: o.db, Owner: "test", Names: names})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer store.Close()
+	if claim, err := store.Claim(t.Context(), worker.ClaimRequest{EventType: "order.created", Batch: 10}); err != nil || len(claim.Events) != 1 {
+		t.Fatalf("claimed %d: %v", len(claim.Events), err)
+	}
+	// The other outbox of the database is not this one's.
+	o.events(5)
+	o.work()
+	r, err := diagnose.Run(t.Context(), diagnose.Config{DB: o.db, Names: names})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got := figureOf(t, r, "statements", "events claimed"); got != int64(1) {
+		t.Errorf("%v events claimed", got)
+	}
+	if text := findings(section(t, r, "claim_plan"), diagnose.OK); !strings.Contains(text, "seeks IX]claim'") {
+		t.Errorf("the claim's plan: %s", text)
+	}
+	for _, id := range []string{"statements", "plan_cache", "claim_plan", "indexes"} {
+		if s := section(t, r, id); s.Verdict != diagnose.OK {
+			t.Errorf("%s is %s: %+v", id, s.Verdict, s.Evidence.Findings)
+		}
 	}
 }
