@@ -117,3 +117,16 @@ func BenchmarkSendDiscarded(b *testing.B) {
 	n := fill(b, client, b.N)
 	b.ReportMetric(float64(n)/b.Elapsed().Seconds(), "msg/s")
 }
+
+// BenchmarkSendWatched is BenchmarkSend under a poison fault that never matches
+// and an observer, as chaos has them.
+func BenchmarkSendWatched(b *testing.B) {
+	server, client := benchmarkServer(b)
+	server.Inject(emulator.Fault{Kind: emulator.Reject, Match: func(m emulator.Message) bool { return m.MessageID == "poison" }})
+	server.Observe("q", func(emulator.Message, bool) {})
+	fill(b, client, 1)
+	b.SetBytes(benchBody)
+	b.ResetTimer()
+	n := fill(b, client, b.N)
+	b.ReportMetric(float64(n)/b.Elapsed().Seconds(), "msg/s")
+}

@@ -41,8 +41,19 @@ type effect struct {
 // onSend counts a delivery and says what happens to it.
 func (f *faults) onSend(path string, messages []*broker.Message) effect {
 	var e effect
+	// Decoded at most once, and only for a fault that looks.
+	var all []Message
+	decoded := func() []Message {
+		if all == nil {
+			all = make([]Message, len(messages))
+			for n, m := range messages {
+				all[n] = newMessage(m.Preview())
+			}
+		}
+		return all
+	}
 	for _, i := range f.candidates() {
-		if !i.fault.Kind.ofSends() || !i.concerns(path) || !i.matches(messages) || !i.count() {
+		if !i.fault.Kind.ofSends() || !i.concerns(path) || !i.matches(decoded) || !i.count() {
 			continue
 		}
 		switch i.fault.Kind {
@@ -122,13 +133,8 @@ func (f *faults) onAdmin(path string) int {
 
 func (i *Injection) concerns(path string) bool { return i.path == "" || i.path == path }
 
-func (i *Injection) matches(messages []*broker.Message) bool {
-	if i.fault.Match == nil {
-		return true
-	}
-	return slices.ContainsFunc(messages, func(m *broker.Message) bool {
-		return i.fault.Match(newMessage(m.Preview()))
-	})
+func (i *Injection) matches(messages func() []Message) bool {
+	return i.fault.Match == nil || slices.ContainsFunc(messages(), i.fault.Match)
 }
 
 // slowCredit says whether a link's credit is slow. For one that has none left
