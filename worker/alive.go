@@ -6,9 +6,11 @@ import (
 	"time"
 )
 
-// pulses are when each loop last moved. Everything a loop waits for is bounded,
-// by a deadline or by the lease, so one that has not moved for longer than all
-// of these together is stuck, and only a restart helps.
+// pulses are when each loop last moved, and since when each batch is published.
+// What they do is bounded by a deadline or by the lease, so one that has not
+// moved for longer than all of these together is stuck, and only a restart
+// helps. A loop that waits for time to pass, or for another one, rests: it has no
+// pulse, and the other one has.
 type pulses struct {
 	mu   sync.Mutex
 	last map[string]time.Time
@@ -24,8 +26,8 @@ func (p *pulses) beat(loop string) {
 	p.last[loop] = time.Now()
 }
 
-// end says that a loop has ended in good order.
-func (p *pulses) end(loop string) {
+// rest says that a loop has ended, or waits for what others are watched for.
+func (p *pulses) rest(loop string) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	delete(p.last, loop)

@@ -21,6 +21,19 @@ func TestAlive(t *testing.T) {
 		"database away": {func(_ *Config, s *fakeStore) {
 			s.setFail(func(string, int) error { return errAway })
 		}, ""},
+		"long pauses between looks": {func(c *Config, _ *fakeStore) { c.IdlePoll = 6 * time.Minute }, ""},
+		"many lanes and a database that hangs": {func(c *Config, s *fakeStore) {
+			c.Lanes = 16
+			s.setHang(func(call string) bool { return call == "Pending" })
+		}, ""},
+		"many lanes and few places": {func(c *Config, s *fakeStore) {
+			c.Lanes, c.MaxInFlight = 16, 1
+			s.add("a", 5000)
+			c.Publisher = publisherFunc(func(ctx context.Context, events []Event) []Outcome {
+				<-ctx.Done()
+				return all(len(events), Outcome{Verdict: Unsent, Err: errAway})
+			})
+		}, ""},
 		"settling refused": {func(_ *Config, s *fakeStore) {
 			s.add("a", 5000)
 			s.setFail(func(call string, _ int) error {
@@ -46,7 +59,7 @@ func TestAlive(t *testing.T) {
 				<-ended
 				return all(len(events), Outcome{Verdict: Unsent, Err: errAway})
 			})
-		}, "lane"},
+		}, "publishing"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {

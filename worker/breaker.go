@@ -26,6 +26,7 @@ import (
 type breakers struct {
 	log         *zap.Logger
 	destination func(eventType string) string
+	probeLasts  time.Duration // at most
 
 	mu   sync.Mutex
 	open map[string]*breaker // by destination; none is there for those that work
@@ -38,8 +39,10 @@ type breaker struct {
 	// failedAt and wantedAt are when a batch failed last and when something for
 	// the destination was pending last.
 	failedAt, wantedAt time.Time
-	// tripped: the last batch failed, so the next one is a probe.
+	// tripped: the last batch failed, so the next one is a probe. probing is until
+	// when one counts as under way; it is over sooner with its outcome.
 	tripped bool
+	probing time.Time
 	// types are the event types that failed. lastProbe is the one probed last,
 	// and after is where the next probe of each begins.
 	types     map[string]bool
@@ -57,10 +60,13 @@ const (
 	// one event, so that the publisher can tell a poisonous event from a
 	// destination that is down.
 	probeBatch = 10
+	// recovered is how long after its last failure an outage is over for the log,
+	// if batches pass: one that comes and goes is one outage.
+	recovered = time.Minute
 )
 
-func newBreakers(log *zap.Logger, destination func(string) string) *breakers {
-	return &breakers{log: log, destination: destination, open: make(map[string]*breaker)}
+func newBreakers(log *zap.Logger, destination func(string) string, probeLasts time.Duration) *breakers {
+	return &breakers{log: log, destination: destination, probeLasts: probeLasts, open: make(map[string]*breaker)}
 }
 
 // failed opens the breaker of the type's destination. While it is open already,
@@ -81,6 +87,7 @@ func (b *breakers) failed(eventType string, err error) {
 	r.outage.failed(err)
 	now := time.Now()
 	r.failedAt, r.wantedAt, r.tripped, r.types[eventType] = now, now, true, true
+	r.probing = time.Time{}
 	if !now.Before(r.until) {
 		r.until = now.Add(r.pause + time.Duration(rand.Int64N(int64(r.pause/2))))
 		r.pause = min(2*r.pause, longestPause)
@@ -97,18 +104,51 @@ func (b *breakers) passed(eventType string, began time.Time) {
 	if r == nil || !began.After(r.failedAt) {
 		return
 	}
-	r.tripped, r.until = false, time.Time{}
+	r.tripped, r.until, r.probing = false, time.Time{}, time.Time{}
 	clear(r.after)
-	if r.pause = r.pause * 3 / 4; r.pause <= firstPause {
+	if r.pause = r.pause * 3 / 4; r.pause <= firstPause || time.Since(r.failedAt) > recovered {
 		r.outage.passed()
 		delete(b.open, d)
 	}
 }
 
+// undecided says that a probe of eventType came to nothing: no event was left for
+// it, or none that says anything of the destination.
+func (b *breakers) undecided(eventType string) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if r := b.open[b.destination(eventType)]; r != nil {
+		r.probing = time.Time{}
+	}
+}
+
+// want notes what is pending, also of types that a person has paused, and
+// forgets the failing destinations for which nothing has been for long: someone
+// else has sent or discarded those events.
+func (b *breakers) want(pending []string) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if len(b.open) == 0 {
+		return
+	}
+	now := time.Now()
+	for _, t := range pending {
+		if r := b.open[b.destination(t)]; r != nil {
+			r.wantedAt = now
+		}
+	}
+	maps.DeleteFunc(b.open, func(_ string, r *breaker) bool {
+		gone := now.Sub(r.wantedAt) > forgetBreaker && now.Sub(r.until) > forgetBreaker
+		if gone {
+			r.outage.over("has nothing left to fail on")
+		}
+		return gone
+	})
+}
+
 // awake returns those of the pending types that may be claimed: all types of
-// destinations that work, and one of each that is half-open. It forgets the
-// failing destinations for which nothing has been pending for long: someone else
-// has sent or discarded those events.
+// destinations that work, and one of each that is half-open and has no probe
+// under way.
 func (b *breakers) awake(pending []string) []string {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -124,9 +164,8 @@ func (b *breakers) awake(pending []string) []string {
 			out = append(out, t)
 			continue
 		}
-		r.wantedAt = now
 		switch {
-		case now.Before(r.until):
+		case now.Before(r.until), now.Before(r.probing):
 		case r.tripped:
 			halfOpen[r] = append(halfOpen[r], t)
 		default:
@@ -135,15 +174,9 @@ func (b *breakers) awake(pending []string) []string {
 	}
 	for r, types := range halfOpen {
 		r.lastProbe = following(types, r.lastProbe)
+		r.probing = now.Add(b.probeLasts)
 		out = append(out, r.lastProbe)
 	}
-	maps.DeleteFunc(b.open, func(_ string, r *breaker) bool {
-		gone := now.Sub(r.wantedAt) > forgetBreaker && now.Sub(r.until) > forgetBreaker
-		if gone {
-			r.outage.over("has nothing left to fail on")
-		}
-		return gone
-	})
 	return out
 }
 
@@ -179,18 +212,22 @@ func (b *breakers) probed(eventType string, events []Event) {
 	case r == nil:
 	case len(events) == 0:
 		delete(r.after, eventType)
+		r.probing = time.Time{}
 	default:
 		r.after[eventType] = After(events[len(events)-1].ID)
 	}
 }
 
-// err says what cannot be published at the moment; nil when all can.
+// err says what cannot be published at the moment; nil when all can, or could
+// the last time.
 func (b *breakers) err() error {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	var errs []error
 	for _, d := range slices.Sorted(maps.Keys(b.open)) {
-		errs = append(errs, b.open[d].outage.err())
+		if r := b.open[d]; r.tripped {
+			errs = append(errs, r.outage.err())
+		}
 	}
 	return errors.Join(errs...)
 }

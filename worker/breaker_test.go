@@ -22,7 +22,7 @@ func (b *breakers) probing(eventType string) bool {
 
 func TestBreakerGrowsAndEnds(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		c := newBreakers(zap.NewNop(), itself)
+		c := newBreakers(zap.NewNop(), itself, time.Minute)
 		busy := errors.New("server busy")
 		asleep := func() bool { return !slices.Contains(c.awake([]string{"a", "b"}), "a") }
 		var rests []time.Duration
@@ -73,7 +73,7 @@ func TestBreakerGrowsAndEnds(t *testing.T) {
 func TestBreakerOfEverySecondBatch(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		logs, seen := observer.New(zap.InfoLevel)
-		c := newBreakers(zap.New(logs), itself)
+		c := newBreakers(zap.New(logs), itself, time.Minute)
 		asked := 0
 		for end := time.Now().Add(10 * time.Minute); time.Now().Before(end); time.Sleep(10 * time.Millisecond) {
 			if len(c.awake([]string{"a"})) == 0 {
@@ -98,15 +98,15 @@ func TestBreakerOfEverySecondBatch(t *testing.T) {
 
 func TestBreakerForgetsWhatNobodyWants(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		c := newBreakers(zap.NewNop(), itself)
+		c := newBreakers(zap.NewNop(), itself, time.Minute)
 		c.failed("a", errors.New("server busy"))
 		time.Sleep(time.Minute)
-		c.awake(nil)
+		c.want(nil)
 		if c.err() == nil {
 			t.Error("forgotten while a batch could still be in flight")
 		}
 		time.Sleep(2 * time.Minute)
-		c.awake(nil)
+		c.want(nil)
 		if err := c.err(); err != nil {
 			t.Errorf("nothing is pending for minutes, still failing: %v", err)
 		}
@@ -117,7 +117,7 @@ func TestBreakerForgetsWhatNobodyWants(t *testing.T) {
 // by one batch at a time, of another type and another event each time.
 func TestBreakerOfADestinationProbesOneTypeAfterTheOther(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		c := newBreakers(zap.NewNop(), func(eventType string) string { return eventType[:1] })
+		c := newBreakers(zap.NewNop(), func(eventType string) string { return eventType[:1] }, time.Minute)
 		all := []string{"a1", "a2", "a3", "b1"}
 		c.failed("a2", errors.New("entity missing"))
 		if got := c.awake(slices.Clone(all)); !slices.Equal(got, []string{"b1"}) {

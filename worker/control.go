@@ -2,6 +2,7 @@ package worker
 
 import (
 	"fmt"
+	"strings"
 	"sync"
 	"time"
 )
@@ -99,7 +100,7 @@ func (c *controls) paused(eventType, destination string) bool {
 				return true
 			}
 		case ScopeEntity:
-			if l.Name == destination {
+			if strings.EqualFold(l.Name, destination) { // as Service Bus compares them
 				return true
 			}
 		}

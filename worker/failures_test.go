@@ -3,6 +3,7 @@ package worker
 import (
 	"context"
 	"errors"
+	"sync"
 	"sync/atomic"
 	"testing"
 	"testing/synctest"
@@ -347,4 +348,115 @@ func TestOneUnansweredEventOpensNoBreaker(t *testing.T) {
 			})
 		})
 	}
+}
+
+// A destination that answers nothing holds its batches until their deadline. The
+// others must not wait for places meanwhile, neither when it begins nor while it
+// is probed.
+func TestADestinationThatAnswersNothingStopsNoOther(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		store := newFakeStore()
+		store.took = time.Millisecond
+		store.add("dead", 10_000)
+		var worst atomic.Int64
+		born := make(map[int64]time.Time)
+		var mu sync.Mutex
+		probes := 0
+		broker := publisherFunc(func(ctx context.Context, events []Event) []Outcome {
+			if events[0].Type == "dead" {
+				mu.Lock()
+				probes++
+				mu.Unlock()
+				<-ctx.Done()
+				return all(len(events), Outcome{Verdict: Unsent, Err: doubtfulError{errors.New("no answer")}})
+			}
+			mu.Lock()
+			defer mu.Unlock()
+			for _, e := range events {
+				worst.Store(max(worst.Load(), int64(time.Since(born[e.ID]))))
+			}
+			return all(len(events), Outcome{Verdict: Sent})
+		})
+		w, stop := start(t, Config{Store: store, Publisher: broker, EventTypes: []string{"dead", "good"}})
+		for range 8 * 60 {
+			time.Sleep(time.Second)
+			mu.Lock()
+			store.add("good", 1)
+			born[store.next] = time.Now()
+			mu.Unlock()
+		}
+		if err := w.Working(); err != nil {
+			t.Errorf("the worker does not count as working: %v", err)
+		}
+		if err := w.Ready(); err == nil {
+			t.Error("it counts as ready although a destination is down")
+		}
+		if err := stop(); err != nil {
+			t.Fatal(err)
+		}
+		if wait := time.Duration(worst.Load()); wait > time.Second {
+			t.Errorf("an event of the healthy destination waited for %s", wait)
+		}
+		// Three at first, then one at a time: each lasts for its deadline, and the
+		// pauses between grow.
+		if probes > 8*60/20+3 {
+			t.Errorf("%d batches went to the dead destination in eight minutes", probes)
+		}
+	})
+}
+
+// The outage is over with the first batch that passes, however rarely one comes.
+func TestReadyAgainWithTheFirstBatchThatPasses(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		store := newFakeStore()
+		var down atomic.Bool
+		down.Store(true)
+		broker := publisherFunc(func(_ context.Context, events []Event) []Outcome {
+			if down.Load() {
+				return all(len(events), Outcome{Verdict: Unsent, Err: errors.New("entity disabled")})
+			}
+			return all(len(events), Outcome{Verdict: Sent})
+		})
+		logs, seen := observer.New(zap.InfoLevel)
+		w, stop := start(t, Config{Store: store, Publisher: broker, EventTypes: []string{"a"}, Logger: zap.New(logs)})
+		store.add("a", 1)
+		time.Sleep(5 * time.Minute)
+		down.Store(false)
+		time.Sleep(time.Minute)
+		if err := w.Ready(); err != nil {
+			t.Errorf("not ready a minute after the destination came back: %v", err)
+		}
+		for range 3 {
+			store.add("a", 1)
+			time.Sleep(time.Minute)
+		}
+		if got := seen.FilterMessageSnippet("publishing to").Len(); got != 2 || len(w.Status().Breakers) != 0 {
+			t.Errorf("%d log lines of one outage, breakers %+v", got, w.Status().Breakers)
+		}
+		if err := stop(); err != nil {
+			t.Fatal(err)
+		}
+	})
+}
+
+// What people say reaches a worker by its heartbeat, so one that fails must show.
+func TestAFailingHeartbeatShows(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		store := newFakeStore()
+		w, stop := start(t, Config{Store: store, Publisher: publishAll, EventTypes: []string{"a"}})
+		time.Sleep(time.Minute)
+		store.setFail(func(call string, _ int) error {
+			if call == "Heartbeat" {
+				return errors.New("229: permission denied")
+			}
+			return nil
+		})
+		time.Sleep(time.Minute)
+		if err := w.Ready(); err == nil {
+			t.Error("ready although the heartbeat is denied")
+		}
+		if err := stop(); err != nil {
+			t.Fatal(err)
+		}
+	})
 }

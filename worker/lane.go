@@ -31,15 +31,16 @@ type stages struct {
 // lane claims until the stop, looking at it before every round. It takes a
 // place first, so that no claimed batch waits with its lease running.
 func (w *Worker) lane(name string, st stages) {
-	defer w.pulses.end(name)
+	defer w.pulses.rest(name)
 	pause := newPause(100*time.Millisecond, 5*time.Second)
 	for {
-		w.pulses.beat(name)
+		w.pulses.rest(name) // whoever has the places is watched
 		select {
 		case w.places <- struct{}{}:
 		case <-st.claiming.Done():
 			return
 		}
+		w.pulses.beat(name)
 		r, ok := w.nextRound(name, st)
 		if !ok {
 			<-w.places
@@ -47,6 +48,7 @@ func (w *Worker) lane(name string, st stages) {
 		}
 		if err := w.claim(st, r); err != nil {
 			w.claims.failed(err)
+			w.pulses.rest(name)
 			if !sleep(st.claiming, pauseFor(err, pause)) {
 				return
 			}
@@ -73,10 +75,14 @@ func (w *Worker) claim(st stages, r round) error {
 	}
 	w.schedule.done(r, c)
 	w.paces.give(r.eventType, r.batch-len(c.Events))
-	if r.turn.probe && err == nil {
+	switch {
+	case r.turn.probe && err == nil:
 		w.breakers.probed(r.eventType, c.Events)
+	case r.turn.probe:
+		w.breakers.undecided(r.eventType)
 	}
 	if len(c.Events) == 0 {
+		w.shares.give(r.eventType)
 		w.outstanding.Add(-1)
 		<-w.places
 		return err
@@ -90,12 +96,16 @@ func (w *Worker) claim(st stages, r round) error {
 // publish sends a claim and hands what came of it to the settler.
 func (w *Worker) publish(sending context.Context, c Claim, until, leaseOver time.Time) {
 	began := time.Now()
+	loop := "publishing the claim " + c.Receipt.ID.String()
+	w.pulses.beat(loop)
+	defer w.pulses.rest(loop)
 	ctx, cancel := context.WithDeadlineCause(sending, until, ErrDeadline)
 	outcomes := w.cfg.Publisher.Publish(ctx, c.Events)
 	cancel()
 	w.cfg.Observer.Published(c, outcomes, time.Since(began))
 	w.report(c, outcomes, began)
 	w.inFlight.Add(-int64(len(c.Events)))
+	w.shares.give(c.Receipt.EventType)
 	w.endings <- &ending{settlement: settlement(c, outcomes, w.cfg.MaxAttempts), leaseOver: leaseOver}
 	<-w.places
 }
@@ -110,8 +120,10 @@ func (w *Worker) report(c Claim, outcomes []Outcome, began time.Time) {
 	t := count(len(c.Events), outcomes)
 	w.rates.add(c.Receipt.EventType, t.sent)
 	switch {
-	case t.unsent == 0:
+	case t.unsent == 0 && t.sent+t.failed > 0:
 		w.breakers.passed(c.Receipt.EventType, began)
+	case t.unsent == 0: // refused for their own sake: that says nothing of the destination
+		w.breakers.undecided(c.Receipt.EventType)
 	case errors.Is(t.unsentErr, errGraceOver):
 	case t.sent > 0 && doubtful(t.unsentErr):
 		// The destination took the others. What it did not take may be a message's
@@ -145,29 +157,35 @@ func (w *Worker) nextRound(name string, st stages) (round, bool) {
 		w.pulses.beat(name)
 		if w.bar.closed() && !trial {
 			if trial = w.bar.trial(); !trial {
+				w.pulses.rest(name)
 				sleep(ctx, barPoll)
 				continue
 			}
 		}
 		w.outstanding.Add(1)
-		if r, ok := w.schedule.next(); ok {
+		if r, ok := w.schedule.next(w.shares.full); ok {
 			if trial {
 				r.batch = 1
 			}
 			if r.batch = w.paces.take(r.eventType, r.batch); r.batch > 0 {
+				w.shares.take(r.eventType)
 				return r, true
 			}
 			w.schedule.done(r, Claim{}) // its destination has had its events for now
+			if r.turn.probe {
+				w.breakers.undecided(r.eventType)
+			}
 			w.outstanding.Add(-1)
 			continue
 		}
 		w.outstanding.Add(-1)
+		w.pulses.rest(name) // whoever looks for work is watched
 		select {
 		case w.probing <- struct{}{}:
 		case <-ctx.Done():
 			return round{}, false
 		}
-		w.refill(st)
+		w.refill(name, st)
 		<-w.probing
 	}
 	return round{}, false
@@ -176,9 +194,9 @@ func (w *Worker) nextRound(name string, st stages) (round, bool) {
 // refill starts the next cycle. The pause before it is the longer the emptier
 // the last one was: a backlog is drained without pause, and a trickle is moved
 // in few small batches instead of one claim an event.
-func (w *Worker) refill(st stages) {
+func (w *Worker) refill(name string, st stages) {
 	ctx := st.claiming
-	if w.schedule.open() {
+	if w.schedule.open(w.shares.full) {
 		return // another lane was quicker
 	}
 	if w.isPaused() {
@@ -187,9 +205,14 @@ func (w *Worker) refill(st stages) {
 		return
 	}
 	pause := idlePause(w.cfg.IdlePoll, w.schedule.claimed(), w.cfg.Batch)
+	if w.schedule.open(nobody) {
+		pause = w.cfg.IdlePoll // what is left is held back: look for others, not again and again
+	}
 	if !sleepUnless(ctx, pause, w.schedule.deepened) {
 		return
 	}
+	w.pulses.beat(name)
+	defer w.pulses.rest(name)
 	idle := w.outstanding.Load() == 0
 	call, cancel := context.WithTimeout(ctx, probePatience)
 	types, err := w.catalog.pending(call, w.cfg.Store, w.cfg.Drain)
@@ -208,6 +231,7 @@ func (w *Worker) refill(st stages) {
 			w.probes.failed(err)
 		}
 		w.schedule.begin(nil, w.cfg.Batch, nil)
+		w.pulses.rest(name)
 		sleep(ctx, pauseFor(err, w.probePause))
 		return
 	}
@@ -218,9 +242,14 @@ func (w *Worker) refill(st stages) {
 		st.drained()
 		return
 	}
+	w.shares.know(w.catalog.types())
+	w.breakers.want(types)
 	types = slices.DeleteFunc(types, w.pausedType)
 	w.schedule.begin(w.breakers.awake(types), w.cfg.Batch, w.breakers.probe)
 }
+
+// nobody is held back.
+func nobody(string) bool { return false }
 
 // idlePause is IdlePoll after an empty cycle and nothing after one that filled
 // a batch. It varies upwards by a fifth, so that several workers do not look at

@@ -32,7 +32,7 @@ func TestRateBoundsADestination(t *testing.T) {
 		time.Sleep(time.Minute)
 		fast := 0
 		store.mu.Lock()
-		slow := 0
+		slow, byType := 0, make(map[string]int)
 		for _, r := range store.rows {
 			switch {
 			case r.status != "processed":
@@ -40,6 +40,7 @@ func TestRateBoundsADestination(t *testing.T) {
 				fast++
 			default:
 				slow++
+				byType[r.event.Type]++
 			}
 		}
 		claims := store.calls["Claim"]
@@ -50,6 +51,9 @@ func TestRateBoundsADestination(t *testing.T) {
 		// One second's worth to begin with, then a hundred a second.
 		if slow < 5_500 || slow > 6_100 {
 			t.Errorf("%d events in a minute at 100/s", slow)
+		}
+		if a, b := byType["slow1"], byType["slow2"]; a < 2_000 || b < 2_000 {
+			t.Errorf("of the two types that share the rate %d and %d events went out", a, b)
 		}
 		if fast != 20_000 {
 			t.Errorf("%d of 20000 events of the destination without a rate", fast)

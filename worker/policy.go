@@ -7,8 +7,10 @@ import (
 )
 
 const (
-	firstRetry   = 5 * time.Second
-	longestRetry = 10 * time.Minute
+	firstRetry = 5 * time.Second
+	// LongestRetry is the longest time after which an event that failed comes back
+	// by itself, if nothing stands in the way then.
+	LongestRetry = 10 * time.Minute
 )
 
 // settlement turns the outcomes of a claim into what happens to its rows.
@@ -41,9 +43,9 @@ func settlement(c Claim, outcomes []Outcome, maxAttempts int) Settlement {
 // retryDelay doubles with every attempt spent and varies by a quarter, so that
 // events that failed together do not come back together.
 func retryDelay(spent int) time.Duration {
-	d := longestRetry
+	d := LongestRetry
 	if spent < 16 {
-		d = min(firstRetry<<spent, longestRetry)
+		d = min(firstRetry<<spent, LongestRetry)
 	}
 	return d - time.Duration(rand.Int64N(int64(d/4)))
 }

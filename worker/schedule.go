@@ -14,6 +14,7 @@ type schedule struct {
 	maxRounds int
 
 	mu     sync.Mutex
+	cycle  int
 	types  []*turn
 	events int // claimed in this cycle
 	// deepened is signalled when a type has become worth a second lane.
@@ -64,7 +65,10 @@ func (s *schedule) begin(types []string, batch int, probe func(eventType string)
 	}
 	s.events = 0
 	s.types = make([]*turn, len(types))
-	for i, t := range types {
+	for i := range types {
+		// Another type is the first each time: where a rate lets few events through,
+		// the first one takes them.
+		t := types[(i+s.cycle)%len(types)]
 		s.types[i] = &turn{eventType: t, batch: batch, deep: deep[t]}
 		if probe == nil {
 			continue
@@ -73,6 +77,7 @@ func (s *schedule) begin(types []string, batch int, probe func(eventType string)
 			s.types[i].probe, s.types[i].batch, s.types[i].cursor = true, min(batch, probeBatch), from
 		}
 	}
+	s.cycle++
 }
 
 // rest finishes the types that resting names for this cycle: their batches
@@ -88,13 +93,14 @@ func (s *schedule) rest(resting func(eventType string) bool) {
 }
 
 // next hands out a round of the type that has the fewest lanes on it, then the
-// fewest rounds used. It returns false when the cycle is over.
-func (s *schedule) next() (round, bool) {
+// fewest rounds used, and passes by those that are to be held back. It returns
+// false when the cycle is over, for now at least.
+func (s *schedule) next(held func(eventType string) bool) (round, bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	var best *turn
 	for _, t := range s.types {
-		if !t.open(s.maxRounds) {
+		if !t.open(s.maxRounds) || held(t.eventType) {
 			continue
 		}
 		if best == nil || t.active < best.active || (t.active == best.active && t.rounds < best.rounds) {
@@ -134,11 +140,11 @@ func (s *schedule) done(r round, c Claim) {
 }
 
 // open says whether next would hand out a round.
-func (s *schedule) open() bool {
+func (s *schedule) open(held func(eventType string) bool) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for _, t := range s.types {
-		if t.open(s.maxRounds) {
+		if t.open(s.maxRounds) && !held(t.eventType) {
 			return true
 		}
 	}

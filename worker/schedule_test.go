@@ -18,7 +18,7 @@ func claimOf(first, last int64, more bool) Claim {
 
 func draw(t *testing.T, s *schedule) round {
 	t.Helper()
-	r, ok := s.next()
+	r, ok := s.next(nobody)
 	if !ok {
 		t.Fatal("the cycle is over, want a round")
 	}
@@ -27,10 +27,10 @@ func draw(t *testing.T, s *schedule) round {
 
 func drawNothing(t *testing.T, s *schedule) {
 	t.Helper()
-	if r, ok := s.next(); ok {
+	if r, ok := s.next(nobody); ok {
 		t.Fatalf("got a round of %q, want the cycle to be over", r.eventType)
 	}
-	if s.open() {
+	if s.open(nobody) {
 		t.Fatal("open says that there is a round, next does not")
 	}
 }

@@ -45,7 +45,7 @@ type settler struct {
 // reaper.
 func (s *settler) run(ctx context.Context) {
 	const loop = "the settler"
-	defer s.w.pulses.end(loop)
+	defer s.w.pulses.rest(loop)
 	incoming := (<-chan *ending)(s.w.endings)
 	for incoming != nil || len(s.open) > 0 {
 		s.w.pulses.beat(loop)

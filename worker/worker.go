@@ -20,6 +20,7 @@ type Worker struct {
 	schedule *schedule
 	breakers *breakers
 	paces    *paces
+	shares   *shares
 	controls controls
 	pulses   pulses
 	rates    rates
@@ -55,8 +56,9 @@ func New(cfg Config) (*Worker, error) {
 		// The first look for work comes without the pause that an empty cycle
 		// earns.
 		schedule:   newSchedule(cfg.MaxRounds, cfg.Batch),
-		breakers:   newBreakers(cfg.Logger, cfg.Destination),
+		breakers:   newBreakers(cfg.Logger, cfg.Destination, cfg.PublishDeadline+probePatience),
 		paces:      newPaces(cfg.Rate, cfg.Destination),
+		shares:     newShares(cfg.Destination, cfg.MaxInFlight),
 		controls:   controls{waiting: cfg.Paused},
 		catalog:    newCatalog(cfg.EventTypes, cfg.Discover),
 		probing:    make(chan struct{}, 1),
@@ -183,9 +185,13 @@ func (w *Worker) connect(ctx context.Context) error {
 	}
 }
 
-// Ready says why this worker does not do its work at the moment; nil when it
-// does. It may be called at any time, before and after Run too.
-func (w *Worker) Ready() error {
+// Ready says what does not work at the moment, a single destination included;
+// nil when all does. It may be called at any time, before and after Run too.
+func (w *Worker) Ready() error { return errors.Join(w.Working(), w.breakers.err()) }
+
+// Working is Ready without the destinations: while one of them is down, the
+// worker does its work for the others.
+func (w *Worker) Working() error {
 	switch {
 	case w.stopping.Load():
 		return errors.New("stopping")
@@ -196,7 +202,7 @@ func (w *Worker) Ready() error {
 	case w.bar.closed():
 		return fmt.Errorf("claiming has stopped because settling is refused: %w", errors.Join(w.settles.err(), w.returns.err()))
 	}
-	return errors.Join(w.probes.err(), w.claims.err(), w.settles.err(), w.reaps.err(), w.retries.err(), w.breakers.err())
+	return errors.Join(w.probes.err(), w.claims.err(), w.settles.err(), w.reaps.err(), w.retries.err(), w.beats.err())
 }
 
 // Status is a snapshot for status pages and heartbeats.

@@ -49,7 +49,7 @@ func (m *metrics) watch(w *worker.Worker) error {
 func (g gauges) observe(o metric.Observer, w *worker.Worker) {
 	s := w.Status()
 	o.ObserveInt64(g.inFlight, s.InFlightEvents)
-	if w.Ready() == nil {
+	if w.Working() == nil {
 		o.ObserveInt64(g.ready, 1)
 	} else {
 		o.ObserveInt64(g.ready, 0)
