@@ -204,6 +204,9 @@ func (d *delivery) newMessageBatch(ctx context.Context, dest *destination) (*azs
 		b = made
 		return err
 	})
+	if f != nil {
+		f.nothingSent = true
+	}
 	return b, f
 }
 

@@ -84,14 +84,23 @@ func (d *delivery) inOrder(ctx context.Context, g *group, doubted []int) {
 	if len(doubted) > 0 {
 		todo = inParts(g.events)
 	}
-	var failed *failure
-	for _, events := range todo {
-		if failed != nil {
-			d.unsent(g.dest, events, failed)
+	d.inTurn(ctx, g.dest, todo) // outcomes carry the failure
+}
+
+// inTurn sends parts one after the other. After a failure the rest is not tried;
+// inTurn returns that failure.
+func (d *delivery) inTurn(ctx context.Context, dest *destination, todo [][]int) *failure {
+	for n, events := range todo {
+		f := d.pack(ctx, dest, events, func(p parcel) *failure { return d.ship(ctx, p, nil) })
+		if f == nil {
 			continue
 		}
-		failed = d.pack(ctx, g.dest, events, func(p parcel) *failure { return d.ship(ctx, p, nil) })
+		for _, later := range todo[n+1:] {
+			d.unsent(dest, later, f)
+		}
+		return f
 	}
+	return nil
 }
 
 // scatter sends events in parts, all at once, to learn which part it is that
@@ -140,7 +149,7 @@ func (d *delivery) ship(ctx context.Context, p parcel, h *hunt) *failure {
 	if f.doubtful() {
 		p.dest.doubts.add(d.events, p.events, before)
 	}
-	if f.opening || f.action == giveBack || f.action == retry {
+	if f.nothingSent || f.action == giveBack || f.action == retry {
 		return d.unanswered(ctx, p, f)
 	}
 	if f.action == split && p.single != nil {
@@ -179,10 +188,14 @@ func (d *delivery) ship(ctx context.Context, p parcel, h *hunt) *failure {
 }
 
 // unanswered decides a parcel that waiting does not help. A batch that was sent
-// and not answered is tried in parts while there is time.
+// and not answered is tried in parts while there is time: one after the other
+// where its order counts.
 func (d *delivery) unanswered(ctx context.Context, p parcel, f *failure) *failure {
 	if f.doubtful() {
 		if p.single == nil && ctx.Err() == nil {
+			if d.ordered(p) {
+				return d.inTurn(ctx, p.dest, inParts(p.events))
+			}
 			return d.scatter(ctx, p.dest, p.events)
 		}
 		if p.single != nil {
@@ -229,7 +242,7 @@ func (d *delivery) retried(ctx context.Context, dest *destination, until patienc
 		if f.action != retry {
 			return f
 		}
-		if !f.opening && (f.kind == KindConnection || f.kind == KindBroker) {
+		if !f.nothingSent && (f.kind == KindConnection || f.kind == KindBroker) {
 			// The link could be opened and the send broke it, twice: no outage of
 			// the network looks like that, a poison message does.
 			if broke++; broke == 2 || until.hunting {
@@ -237,7 +250,7 @@ func (d *delivery) retried(ctx context.Context, dest *destination, until patienc
 				return f
 			}
 		}
-		if until.many && !f.opening && f.kind == KindTimeout {
+		if until.many && !f.nothingSent && f.kind == KindTimeout {
 			return f
 		}
 		if try == maxTries || !sleep(ctx, d.p.pause(f.kind, try)) {
@@ -256,12 +269,12 @@ func cutOff(ctx context.Context, last, before *failure) *failure {
 		return &failure{policy: policy{action: giveBack}, err: fmt.Errorf("not confirmed before the stop: %w", cause)}
 	case before != nil:
 		return &failure{
-			policy: policy{kind: before.kind, action: giveBack}, condition: before.condition, opening: before.opening,
+			policy: policy{kind: before.kind, action: giveBack}, condition: before.condition, nothingSent: before.nothingSent,
 			err: fmt.Errorf("not confirmed in time: %w; before that: %w", cause, before.err),
 		}
 	default:
 		return &failure{
-			policy: policy{kind: KindTimeout, action: giveBack}, opening: last.opening,
+			policy: policy{kind: KindTimeout, action: giveBack}, nothingSent: last.nothingSent,
 			err: fmt.Errorf("not confirmed in time: %w; the last try: %w", cause, last.err),
 		}
 	}
@@ -298,6 +311,12 @@ func (d *delivery) fill(m *message, event int) error {
 	e := &d.events[event]
 	route, _ := d.p.cfg.Routes.Lookup(routeKey(e)) // it has one: it is in a group
 	return m.fill(d.p.source, route, e)
+}
+
+// ordered says whether the order of the parcel's events counts at the broker.
+func (d *delivery) ordered(p parcel) bool {
+	route, _ := d.p.cfg.Routes.Lookup(routeKey(&d.events[p.events[0]]))
+	return route.ordered()
 }
 
 func (d *delivery) refuse(event int, err error) {

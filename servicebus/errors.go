@@ -108,9 +108,9 @@ type failure struct {
 	policy
 	condition string
 	err       error
-	// opening is true when the link could not even be opened, so that no message
-	// can be to blame.
-	opening bool
+	// nothingSent is true when no transfer had left: the link could not be opened,
+	// or the call's turn did not come in time. No message can be to blame.
+	nothingSent bool
 	// stale is true when the sender had served before and is dead now: what it
 	// said may be old, and meant for another send (go-amqp reports a detach at
 	// the next use), so the first such failure is tried again at once.
@@ -120,7 +120,7 @@ type failure struct {
 // doubtful says whether one message may be to blame although nothing says so: it
 // was sent over a link that works, and the answer did not come.
 func (f *failure) doubtful() bool {
-	return !f.opening && (f.kind == KindTimeout || f.kind == KindConnection || f.kind == KindBroker)
+	return !f.nothingSent && (f.kind == KindTimeout || f.kind == KindConnection || f.kind == KindBroker)
 }
 
 // classify says what err, from opening a link or from sending, means.

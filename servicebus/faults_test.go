@@ -310,6 +310,37 @@ func TestASessionStopsAtAFailedBatch(t *testing.T) {
 	wantStored(t, server, 2)
 }
 
+// A batch of a session that is not answered is tried in parts, and these keep
+// the order too.
+func TestASessionKeepsItsOrderInParts(t *testing.T) {
+	t.Parallel()
+	server, p := emulated(t, emulator.Entity{RequiresSession: true}, servicebus.Config{
+		Routes:      mustRoutes(t, servicebus.Route{Entity: orders, SessionIDFromAggregate: true}),
+		SendTimeout: time.Second,
+	})
+	server.Inject(emulator.Fault{Kind: emulator.Swallow})
+	// Three batches, the first of which is swallowed once.
+	wantAll(t, p.Publish(t.Context(), manyEvents(200, 3000)), worker.Sent)
+	for i, m := range server.Messages(orders) {
+		if got := m.ApplicationProperties[servicebus.PropertyEventID]; got != int64(i+1) {
+			t.Fatalf("message %d is of event %v", i+1, got)
+		}
+	}
+	wantStored(t, server, 200)
+}
+
+// What follows a part that is not answered waits.
+func TestASessionStopsAtAPartThatIsNotAnswered(t *testing.T) {
+	t.Parallel()
+	server, p := emulated(t, emulator.Entity{RequiresSession: true}, servicebus.Config{
+		Routes:      mustRoutes(t, servicebus.Route{Entity: orders, SessionIDFromAggregate: true}),
+		SendTimeout: time.Second,
+	})
+	server.Inject(emulator.Fault{Kind: emulator.Swallow, Times: emulator.Forever, Match: eventID(3)})
+	wantVerdicts(t, p.Publish(inTime(t, 2500*time.Millisecond), manyEvents(8, 10)), "ssuuuuuu")
+	wantStored(t, server, 2)
+}
+
 // An entity that demands sessions takes no message of this route: that is the
 // route's fault, and no event may pay for it.
 func TestAMissingSessionIDBlamesNoMessage(t *testing.T) {
@@ -445,6 +476,42 @@ func TestAMessageThatIsNeverAnsweredIsFound(t *testing.T) {
 				}
 			}
 		})
+	}
+}
+
+// An event that only waited for its turn was never sent: however often that
+// happens, and whatever else passes, it spends no attempt.
+func TestAnEventWhoseTurnDidNotComeIsNotBlamed(t *testing.T) {
+	t.Parallel()
+	server, p := emulated(t, emulator.Entity{}, servicebus.Config{MaxInFlight: 1})
+	events := manyEvents(3, 100)
+	hangs := make(chan struct{}, 3)
+	server.Inject(emulator.Fault{Kind: emulator.NoReply, Times: emulator.Forever, Match: func(m emulator.Message) bool {
+		if !eventID(1)(m) {
+			return false
+		}
+		hangs <- struct{}{}
+		return true
+	}})
+	for range 3 {
+		holding, release := context.WithCancel(t.Context())
+		held := make(chan []worker.Outcome)
+		go func() { held <- p.Publish(holding, events[:1]) }()
+		<-hangs // the only slot is taken
+
+		ctx, cancel := context.WithTimeout(t.Context(), 20*time.Millisecond)
+		waited := p.Publish(ctx, events[1:2])
+		cancel()
+		wantAll(t, waited, worker.Unsent)
+		wantDestinationError(t, waited[0].Err, orders, servicebus.KindTimeout)
+		var why *servicebus.DestinationError
+		if errors.As(waited[0].Err, &why) && why.Doubtful() {
+			t.Errorf("%v: an event that was not sent is in doubt", why)
+		}
+
+		release()
+		wantAll(t, <-held, worker.Unsent)
+		wantAll(t, p.Publish(t.Context(), events[2:]), worker.Sent)
 	}
 }
 

@@ -174,7 +174,7 @@ func (m *message) putHeader(name string, value any) error {
 }
 
 func (m *message) setKeys(route *Route, e *worker.Event) error {
-	if !route.SessionIDFromAggregate && !route.PartitionKeyFromAggregate {
+	if !route.ordered() {
 		return nil
 	}
 	if n := chars(e.AggregateID); n > maxKeyChars {

@@ -127,11 +127,6 @@ func (p *Publisher) dial() (*azservicebus.Client, error) {
 	return azservicebus.NewClient(p.cfg.Namespace, p.cfg.Credential, options)
 }
 
-// openError is a failure to attach the link.
-type openError struct{ error }
-
-func (e openError) Unwrap() error { return e.error }
-
 // use runs call once with an open sender of dest, within SendTimeout, and takes
 // a sender that died and a connection that hangs out of use.
 func (p *Publisher) use(ctx context.Context, dest *destination, call func(context.Context, *sender) error) *failure {
@@ -139,32 +134,34 @@ func (p *Publisher) use(ctx context.Context, dest *destination, call func(contex
 	case dest.slots <- struct{}{}:
 		defer func() { <-dest.slots }()
 	case <-ctx.Done():
-		return &failure{policy: policy{KindTimeout, giveBack}, err: context.Cause(ctx)}
+		return &failure{policy: policy{KindTimeout, giveBack}, err: context.Cause(ctx), nothingSent: true}
 	}
 	if ctx.Err() != nil { // both were ready
-		return &failure{policy: policy{KindTimeout, giveBack}, err: context.Cause(ctx)}
+		return &failure{policy: policy{KindTimeout, giveBack}, err: context.Cause(ctx), nothingSent: true}
 	}
 	c := p.connections[p.turn.Add(1)%uint64(len(p.connections))]
 	s, err := c.acquire(dest.entity)
 	if err != nil {
-		return &failure{policy: policy{KindConnection, giveBack}, err: err, opening: true}
+		return &failure{policy: policy{KindConnection, giveBack}, err: err, nothingSent: true}
 	}
 	defer c.release(s)
 
 	sendCtx, cancel := context.WithTimeout(ctx, p.cfg.SendTimeout)
 	defer cancel()
 	served := s.served.Load()
+	var attached atomic.Bool
 	err = bounded(sendCtx, hangGrace, func() error {
 		if err := s.open(sendCtx); err != nil {
-			return openError{err}
+			return err
 		}
+		attached.Store(true)
 		return call(sendCtx, s)
 	})
 	if err == nil {
 		return nil
 	}
 	f := classify(err)
-	f.opening = errors.As(err, new(openError))
+	f.nothingSent = !attached.Load()
 	switch {
 	case errors.Is(err, errHung):
 		c.abandon(s)
@@ -173,7 +170,7 @@ func (p *Publisher) use(ctx context.Context, dest *destination, call func(contex
 	case sendCtx.Err() != nil:
 		f.policy = policy{KindTimeout, retry}
 		f.err = fmt.Errorf("no answer within %s: %w", p.cfg.SendTimeout, err)
-		if f.opening {
+		if f.nothingSent {
 			c.abandon(s)
 		} else {
 			c.retire(s, p.scrub(err))

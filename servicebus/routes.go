@@ -36,6 +36,10 @@ type Route struct {
 	Rate float64
 }
 
+// ordered says whether the order of the route's messages means something at the
+// broker: then their batches go out one after the other.
+func (r *Route) ordered() bool { return r.SessionIDFromAggregate || r.PartitionKeyFromAggregate }
+
 // DefaultContentType is what a message says of its body unless its route says
 // otherwise.
 const DefaultContentType = "application/json"
