@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"math"
 	"strings"
 	"time"
 )
@@ -14,7 +15,7 @@ import (
 type FailedFilter struct {
 	IDs       []int64
 	EventType string
-	// OlderThan is the least age by created_at.
+	// OlderThan is the least age by created_at, in seconds, rounded up.
 	OlderThan time.Duration
 	// Error is a part of last_error, compared by the column's collation.
 	Error string
@@ -25,8 +26,8 @@ type FailedFilter struct {
 // Validate names the field that cannot be.
 func (f FailedFilter) Validate() error {
 	switch {
-	case f.OlderThan < 0:
-		return fmt.Errorf("field OlderThan is %s, must not be negative", f.OlderThan)
+	case f.OlderThan != 0 && (f.OlderThan < time.Second || f.OlderThan > longestAge):
+		return fmt.Errorf("field OlderThan is %s, may be 0 (any age) or 1s to %s", f.OlderThan, longestAge)
 	case f.Parked && f.Waiting:
 		return errors.New("fields Parked and Waiting exclude each other")
 	case len(f.IDs) > maxFailedIDs:
@@ -38,6 +39,8 @@ func (f FailedFilter) Validate() error {
 const (
 	// maxFailedIDs keeps the text of one parameter short.
 	maxFailedIDs = 10_000
+	// longestAge is what DATEADD can take away in seconds.
+	longestAge = math.MaxInt32 * time.Second
 	// failedBatch is far below lock escalation, and small enough that a worker
 	// which brings back due events at the same time waits for nothing.
 	failedBatch = 200
@@ -63,7 +66,7 @@ func (f FailedFilter) args() []any {
 	return []any{
 		sql.Named("ids", ids),
 		sql.Named("event_type", text(f.EventType)),
-		sql.Named("older_s", int64(f.OlderThan/time.Second)),
+		sql.Named("older_s", int64((f.OlderThan+time.Second-1)/time.Second)),
 		sql.Named("error", text(strings.NewReplacer(`\`, `\\`, `%`, `\%`, `_`, `\_`, `[`, `\[`).Replace(f.Error))),
 		sql.Named("parked", f.Parked),
 		sql.Named("waiting", f.Waiting),
@@ -72,10 +75,13 @@ func (f FailedFilter) args() []any {
 
 // The retry index holds the FAILED rows alone, so whatever the filter, no more
 // is read than what failed. RECOMPILE: the parts of the filter that are off are
-// folded away.
+// folded away. Text as NVARCHAR: the driver knows no UTF-8 collations. ISNULL: a
+// table that was there before may have what a worker parks, and a person must
+// still see it.
 const listFailedSQL = `-- outbox:ListFailed
-SELECT TOP (@limit) e.id, CAST(e.event_type AS NVARCHAR(4000)) AS event_type, e.aggregate_type, e.aggregate_id,
-       e.created_at, e.retry_at, e.retry_count, ISNULL(e.last_error, '') AS last_error,
+SELECT TOP (@limit) e.id, ISNULL(CAST(e.event_type AS NVARCHAR(4000)), N'') AS event_type,
+       ISNULL(CAST(e.aggregate_type AS NVARCHAR(4000)), N'') AS aggregate_type, ISNULL(CAST(e.aggregate_id AS NVARCHAR(4000)), N'') AS aggregate_id,
+       e.created_at, e.retry_at, ISNULL(e.retry_count, 0) AS retry_count, ISNULL(CAST(e.last_error AS NVARCHAR(4000)), N'') AS last_error,
        ISNULL(DATALENGTH(e.payload), 0) AS payload_bytes
 FROM   {events} AS e WITH (INDEX({retry_index}))
 WHERE  {failed_filter}
@@ -106,6 +112,7 @@ func ListFailed(ctx context.Context, t Target, f FailedFilter, limit int) ([]Fai
 	defer c.close()
 	list := []FailedEvent{}
 	err := c.do(ctx, "list the failed events of "+t.Names.String(), func(ctx context.Context, conn *sql.Conn) error {
+		list = list[:0]
 		rows, err := conn.QueryContext(ctx, t.failedStatement(listFailedSQL), append(f.args(), sql.Named("limit", limit))...)
 		if err != nil {
 			return err
@@ -129,8 +136,9 @@ func (t Target) failedStatement(text string) string {
 
 // As NVARCHAR, which says the same characters whatever the column is.
 const showFailedSQL = `-- outbox:ShowFailed
-SELECT CAST(e.event_type AS NVARCHAR(4000)) AS event_type, e.aggregate_type, e.aggregate_id,
-       e.created_at, e.retry_at, e.retry_count, ISNULL(e.last_error, '') AS last_error,
+SELECT ISNULL(CAST(e.event_type AS NVARCHAR(4000)), N'') AS event_type,
+       ISNULL(CAST(e.aggregate_type AS NVARCHAR(4000)), N'') AS aggregate_type, ISNULL(CAST(e.aggregate_id AS NVARCHAR(4000)), N'') AS aggregate_id,
+       e.created_at, e.retry_at, ISNULL(e.retry_count, 0) AS retry_count, ISNULL(CAST(e.last_error AS NVARCHAR(4000)), N'') AS last_error,
        ISNULL(DATALENGTH(e.payload), 0) AS payload_bytes,
        CAST(e.payload AS NVARCHAR(MAX)) AS payload,
        CAST(e.headers AS NVARCHAR(MAX)) AS headers

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"database/sql"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -15,8 +16,10 @@ import (
 )
 
 // SettleFailed ends the waiting of FAILED events: it gives them back to the
-// workers, or discards them. It goes on in small batches with a pause, until none
-// is left that the filter means and that was FAILED when it began.
+// workers, or discards them. It lists those that the filter means when it begins
+// (about 50 bytes of memory each) and takes them in small batches with a pause.
+// Each is taken once: one that fails again meanwhile spends its attempts as any
+// other does.
 type SettleFailed struct {
 	Target
 	Filter FailedFilter
@@ -94,21 +97,37 @@ FROM   (SELECT TOP (@cap) e.id
         WHERE  {failed_filter}) AS capped
 OPTION (RECOMPILE, MAXDOP 1);`
 
+const listSettledSQL = `-- outbox:ListFailedToSettle
+SELECT TOP (@limit) e.id, e.retry_at
+FROM   {events} AS e WITH (INDEX({retry_index}))
+WHERE  {failed_filter}
+ORDER BY e.retry_at, e.id
+OPTION (RECOMPILE, MAXDOP 1);`
+
 // The retry index first, then the row: whoever locks in the other order, as a
 // claim does with its own index, could deadlock with this one, and the session's
 // low priority makes this one the victim. READPAST passes by what a worker is
-// bringing back. {failed_above} is the keyset on the index, so that a filter
-// which matches few does not read all others again for every batch.
+// bringing back. {failed_between} is the part of the index where the events of
+// @batch were, so that not all others are read again for every batch. The filter
+// is asked once more, for what has changed since they were listed.
+//
+// last_error gets what fits: more than that would be error 2628. max_length is in
+// bytes, of nvarchar (231) and nchar (239) two a character, and -1 for MAX
+// (sql-docs, sys-columns-transact-sql.md); the reason is ASCII.
 const takeFailedSQL = `-- outbox:TakeFailed
-DECLARE @taken TABLE (id BIGINT NOT NULL PRIMARY KEY, retry_at DATETIME2(7) NULL);
+DECLARE @taken TABLE (id BIGINT NOT NULL PRIMARY KEY);
 DECLARE @count INT;
+DECLARE @room INT = (SELECT c.max_length / CASE WHEN c.system_type_id IN (231, 239) THEN 2 ELSE 1 END
+                     FROM   sys.columns AS c
+                     WHERE  c.object_id = OBJECT_ID(@events)
+                     AND    c.name = N'last_error');
 
-INSERT INTO @taken (id, retry_at)
-SELECT TOP (@batch) e.id, e.retry_at
+INSERT INTO @taken (id)
+SELECT e.id
 FROM   {events} AS e WITH (INDEX({retry_index}), UPDLOCK, ROWLOCK, READPAST, READCOMMITTEDLOCK)
 WHERE  {failed_filter}
-AND    {failed_above}
-ORDER BY e.retry_at, e.id
+AND    {failed_between}
+AND    e.id IN (SELECT b.id FROM OPENJSON(@batch) WITH (id BIGINT '$') AS b)
 OPTION (RECOMPILE, MAXDOP 1);
 SET @count = @@ROWCOUNT;
 
@@ -117,7 +136,7 @@ IF @discard = 1
     SET    status = 1,
            processed_at = SYSUTCDATETIME(),
            retry_at = NULL,
-           last_error = LEFT(@reason, 400)
+           last_error = LEFT(@reason, CASE WHEN @room BETWEEN 1 AND 400 THEN @room ELSE 400 END)
     FROM   @taken AS t
     INNER LOOP JOIN {events} AS e WITH (FORCESEEK, ROWLOCK) ON e.id = t.id
     WHERE  e.status = 2
@@ -133,22 +152,19 @@ ELSE
     WHERE  e.status = 2
     OPTION (MAXDOP 1);
 
-SELECT TOP (1) @count AS taken, t.id AS last_id, t.retry_at AS last_retry_at
-FROM   @taken AS t
-ORDER BY t.retry_at DESC, t.id DESC;`
+SELECT @count AS taken;`
 
 // The two halves of the index: parked events first, as NULL sorts, then those
 // that wait, in the order in which they would come back.
 const (
-	aboveParked  = "e.retry_at IS NULL AND e.id > @after"
-	aboveWaiting = "e.retry_at >= @after_at AND (e.retry_at > @after_at OR e.id > @after)"
+	betweenParked  = "e.retry_at IS NULL AND e.id >= @first AND e.id <= @last"
+	betweenWaiting = "e.retry_at >= @first_at AND e.retry_at <= @last_at"
 )
 
-// failedKey is a position in the retry index.
+// failedKey is a position in the retry index; at is not valid for a parked event.
 type failedKey struct {
-	waiting bool
-	at      time.Time
-	id      int64
+	id int64
+	at sql.NullTime
 }
 
 // Plan counts what the filter means.
@@ -171,83 +187,118 @@ func (s SettleFailed) Plan(ctx context.Context) (SettledFailed, error) {
 
 // Run settles. When ctx ends it stops between two batches; what was settled
 // stays so.
-func (s SettleFailed) Run(ctx context.Context) (SettledFailed, error) {
-	r, err := s.Plan(ctx)
+func (s SettleFailed) Run(ctx context.Context) (r SettledFailed, err error) {
+	begun := time.Now()
+	r, err = s.Plan(ctx)
 	if err != nil {
 		return r, err
 	}
 	r.Executed = true
+	defer func() { r.Seconds = time.Since(begun).Seconds() }()
 	t := s.Target.withDefaults()
 	c := t.connect("")
 	defer c.close()
-	begun := time.Now()
-	defer func() { r.Seconds = time.Since(begun).Seconds() }()
-	after := failedKey{id: math.MinInt64}
-	for {
-		batch := failedBatch
-		if s.Limit > 0 {
-			batch = min(batch, s.Limit-r.Settled)
-		}
-		if batch == 0 {
-			r.Stopped = "limit"
-			return r, nil
-		}
-		taken, err := s.takeBatch(ctx, t, c, batch, &after)
-		if ctx.Err() != nil {
-			r.Stopped = "interrupted"
-			return r, nil
-		}
+	left, err := s.list(ctx, t, c)
+	if s.Limit > 0 && len(left) == s.Limit {
+		r.Stopped = "limit"
+	}
+	for err == nil && len(left) > 0 {
+		batch := nextBatch(left)
+		left = left[len(batch):]
+		var taken int
+		taken, err = s.takeBatch(ctx, t, c, batch)
 		if err != nil {
-			return r, err
+			break
 		}
 		r.Settled += taken
 		t.Progress(Progress{Stage: r.Action, Done: int64(r.Settled), Total: int64(r.Matching), Unit: "events"})
-		if taken < batch {
-			if after.waiting || s.Filter.Parked {
-				return r, nil
-			}
-			after = failedKey{waiting: true, id: math.MinInt64, at: time.Date(1, 1, 1, 0, 0, 0, 0, time.UTC)}
-		}
 		pause := time.Duration(0)
 		if !s.Discard {
 			pause = time.Duration(float64(taken) / cmp.Or(s.PerSecond, defaultRetryRate) * float64(time.Second))
 		}
-		if !sleep(ctx, pause) {
-			r.Stopped = "interrupted"
-			return r, nil
+		if len(left) > 0 && !sleep(ctx, pause) {
+			break
 		}
 	}
+	if ctx.Err() != nil && (err != nil || len(left) > 0) {
+		r.Stopped = "interrupted"
+		return r, nil
+	}
+	return r, err
 }
 
-// takeBatch settles one batch above the key and moves the key.
-func (s SettleFailed) takeBatch(ctx context.Context, t Target, c *connection, batch int, after *failedKey) (taken int, err error) {
-	above := aboveParked
-	if after.waiting {
-		above = aboveWaiting
+// list reads what the filter means now, in the order of the retry index.
+func (s SettleFailed) list(ctx context.Context, t Target, c *connection) (keys []failedKey, err error) {
+	limit := int64(math.MaxInt64)
+	if s.Limit > 0 {
+		limit = int64(s.Limit)
 	}
-	text := strings.ReplaceAll(t.failedStatement(takeFailedSQL), "{failed_above}", above)
+	err = c.do(ctx, "list the failed events of "+t.Names.String(), func(ctx context.Context, conn *sql.Conn) error {
+		keys = nil
+		rows, err := conn.QueryContext(ctx, t.failedStatement(listSettledSQL), append(s.Filter.args(), sql.Named("limit", limit))...)
+		if err != nil {
+			return err
+		}
+		defer rows.Close()
+		for rows.Next() {
+			var k failedKey
+			if err := rows.Scan(&k.id, &k.at); err != nil {
+				return err
+			}
+			keys = append(keys, k)
+		}
+		return rows.Err()
+	})
+	return keys, err
+}
+
+// nextBatch is the beginning of keys that one statement takes: never of both
+// halves of the index.
+func nextBatch(keys []failedKey) []failedKey {
+	n := min(len(keys), failedBatch)
+	for i, k := range keys[:n] {
+		if k.at.Valid != keys[0].at.Valid {
+			return keys[:i]
+		}
+	}
+	return keys[:n]
+}
+
+// takeBatch settles those of the batch that still are as the filter means.
+func (s SettleFailed) takeBatch(ctx context.Context, t Target, c *connection, batch []failedKey) (taken int, err error) {
+	ids := make([]int64, len(batch))
+	for i, k := range batch {
+		ids[i] = k.id
+	}
+	list, err := json.Marshal(ids)
+	if err != nil {
+		return 0, err
+	}
+	first, last, between := batch[0], batch[len(batch)-1], betweenParked
+	if first.at.Valid {
+		between = betweenWaiting
+	}
+	text := strings.ReplaceAll(t.failedStatement(takeFailedSQL), "{failed_between}", between)
 	args := append(s.Filter.args(),
-		sql.Named("batch", batch), sql.Named("after", after.id), sql.Named("after_at", civil.DateTimeOf(after.at)),
+		sql.Named("events", t.Events()), sql.Named("batch", string(list)),
+		sql.Named("first", first.id), sql.Named("last", last.id),
+		sql.Named("first_at", civil.DateTimeOf(first.at.Time)), sql.Named("last_at", civil.DateTimeOf(last.at.Time)),
 		sql.Named("discard", s.Discard), sql.Named("reason", ascii(fmt.Sprintf("discarded by %s: %s", s.By, s.Reason))))
-	next := *after
 	err = c.do(ctx, "settle failed events of "+t.Names.String(), func(ctx context.Context, conn *sql.Conn) error {
-		taken, next = 0, *after
 		// One transaction: with the rows locked nobody brings them back in between.
 		tx, err := conn.BeginTx(ctx, &sql.TxOptions{Isolation: sql.LevelReadCommitted})
 		if err != nil {
 			return err
 		}
-		var at sql.NullTime
-		err = tx.QueryRowContext(ctx, text, args...).Scan(&taken, &next.id, &at)
-		if err != nil && !errors.Is(err, sql.ErrNoRows) {
+		var now int
+		if err := tx.QueryRowContext(ctx, text, args...).Scan(&now); err != nil {
 			return errors.Join(err, tx.Rollback())
 		}
-		if at.Valid {
-			next.at = at.Time
-		}
+		// Where the answer to a commit is lost, the next try finds the events settled
+		// and takes nothing more: what the first one took is what counts.
+		taken = max(taken, now)
 		return tx.Commit()
 	})
-	*after = next
 	return taken, err
 }
 

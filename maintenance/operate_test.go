@@ -12,7 +12,8 @@ func init() {
 		"listFailedSQL":   "Select",
 		"showFailedSQL":   "Select",
 		"countFailedSQL":  "Select",
-		"takeFailedSQL":   "DeclareTableVariable Declare Insert Set If(Update Update) Select",
+		"takeFailedSQL":   "DeclareTableVariable Declare Declare Insert Set If(Update Update) Select",
+		"listSettledSQL":  "Select",
 		"workersSQL":      "Declare Select Select",
 		"receiptsSQL":     "Declare Select",
 		"pausesSQL":       "Select",
@@ -21,11 +22,11 @@ func init() {
 	filtered := func(text string) []string {
 		text = strings.ReplaceAll(text, "{failed_filter}", failedFilter)
 		return []string{
-			strings.ReplaceAll(text, "{failed_above}", aboveParked),
-			strings.ReplaceAll(text, "{failed_above}", aboveWaiting),
+			strings.ReplaceAll(text, "{failed_between}", betweenParked),
+			strings.ReplaceAll(text, "{failed_between}", betweenWaiting),
 		}
 	}
-	for _, name := range []string{"listFailedSQL", "countFailedSQL", "takeFailedSQL"} {
+	for _, name := range []string{"listFailedSQL", "listSettledSQL", "countFailedSQL", "takeFailedSQL"} {
 		renderings[name] = filtered
 	}
 }

@@ -147,7 +147,7 @@ const failedByTypeSQL = `-- outbox:FailedByType
 SELECT f.event_type,
        SUM(CASE WHEN f.retry_at IS NULL THEN 1 ELSE 0 END) AS parked,
        SUM(CASE WHEN f.retry_at IS NULL THEN 0 ELSE 1 END) AS waiting
-FROM   (SELECT TOP (@cap) CAST(e.event_type AS NVARCHAR(4000)) AS event_type, e.retry_at
+FROM   (SELECT TOP (@cap) ISNULL(CAST(e.event_type AS NVARCHAR(4000)), N'') AS event_type, e.retry_at
         FROM   {events} AS e WITH (INDEX({retry_index}))
         WHERE  e.status = 2
         ORDER BY e.retry_at, e.id) AS f
