@@ -129,12 +129,13 @@ func (a *adminReader) feed(title string, all []atom.Entry) atom.Feed {
 	return atom.NewFeed(a.id, title, a.server.started, cut, next)
 }
 
-// cutFold cuts around the first sep, which is in lower case, whatever the case
-// of s.
+// cutFold cuts around the first sep, which is ASCII, whatever the case of s. The
+// lower case of s would not do: it may have another length.
 func cutFold(s, sep string) (before, after string, found bool) {
-	i := strings.Index(strings.ToLower(s), sep)
-	if i < 0 {
-		return s, "", false
+	for i := range len(s) - len(sep) + 1 {
+		if end := i + len(sep); strings.EqualFold(s[i:end], sep) {
+			return s[:i], s[end:], true
+		}
 	}
-	return s[:i], s[i+len(sep):], true
+	return s, "", false
 }
