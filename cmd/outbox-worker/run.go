@@ -19,7 +19,8 @@ const (
 // cli is what can be typed.
 type cli struct {
 	service.Settings
-	Version kong.VersionFlag `env:"-" help:"Print the version and exit."`
+	Healthcheck bool             `env:"-" help:"Ask the worker that runs with the same --listen whether it is alive, and exit: 0 if it is, 1 if not. For container images, which hold no other client."`
+	Version     kong.VersionFlag `env:"-" help:"Print the version and the commit, and exit."`
 }
 
 func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
@@ -27,6 +28,9 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 	code, ok := service.Parse(&c, "outbox-worker", "Takes events from an Azure SQL outbox table to Azure Service Bus.", args, stdout, stderr)
 	if !ok {
 		return code
+	}
+	if c.Healthcheck {
+		return healthcheck(ctx, c.Process.Listen, stdout, stderr)
 	}
 	log := service.NewLogger(c.Process, stderr)
 	defer func() { _ = log.Sync() }()

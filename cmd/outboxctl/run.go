@@ -35,7 +35,7 @@ type cli struct {
 
 	Database service.DatabaseSettings `embed:"" group:"Database"`
 	JSON     bool                     `name:"json" help:"Print the result as one JSON object; docs/json.md lists the keys."`
-	Version  kong.VersionFlag         `env:"-" help:"Print the version and exit."`
+	Version  kong.VersionFlag         `env:"-" help:"Print the version and the commit, and exit."`
 }
 
 // errFound ends a command whose check found something; what it found is in the

@@ -3,14 +3,18 @@ package service
 import (
 	"fmt"
 	"io"
+	"runtime"
 	"runtime/debug"
 	"strings"
 
 	"github.com/alecthomas/kong"
 )
 
-// Version is set by the linker in releases.
-var Version = ""
+// Version and Commit are set by the linker in releases.
+var (
+	Version = ""
+	Commit  = ""
+)
 
 // BuildVersion is Version, or what the Go toolchain noted of the module.
 func BuildVersion() string {
@@ -21,6 +25,32 @@ func BuildVersion() string {
 		return info.Main.Version
 	}
 	return "dev"
+}
+
+// BuildCommit is Commit, or the revision that the Go toolchain noted when it
+// built inside a checkout; "unknown" when there is neither.
+func BuildCommit() string {
+	if Commit != "" {
+		return Commit
+	}
+	revision, modified := "", false
+	if info, ok := debug.ReadBuildInfo(); ok {
+		for _, s := range info.Settings {
+			switch s.Key {
+			case "vcs.revision":
+				revision = s.Value
+			case "vcs.modified":
+				modified = s.Value == "true"
+			}
+		}
+	}
+	switch {
+	case revision == "":
+		return "unknown"
+	case modified:
+		return revision + ", modified"
+	}
+	return revision
 }
 
 // exit is how kong's own endings (help, version) leave Parse.
@@ -48,7 +78,7 @@ func ParseCommand(target any, name, what string, args []string, stdout, stderr i
 		}
 	}()
 	vars := kong.Vars(Defaults())
-	vars["version"] = BuildVersion()
+	vars["version"] = fmt.Sprintf("%s %s (commit %s, %s)", name, BuildVersion(), BuildCommit(), runtime.Version())
 	vars["credentials"] = credentialNames()
 	parser, err := kong.New(target,
 		kong.Name(name), kong.Description(what),
