@@ -5,6 +5,7 @@ import (
 	"context"
 	"database/sql"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"maps"
 	"strings"
@@ -32,7 +33,10 @@ type OutboxEvent struct {
 // Enqueue writes events into dbo.outbox_event in the caller's transaction, so
 // that they exist exactly when its business data does. It looks at the table's
 // columns first, a round trip; a Writer keeps them and needs one round trip for
-// up to a thousand events.
+// up to a thousand events. A Writer may live through a migration of the table:
+// the statement that writes makes sure that the columns are still those that the
+// events were checked against, and where they are not, they are read and the
+// events checked again.
 //
 // Every event is checked before anything is written: what is too long for its
 // column, or would not survive the column's collation, is refused, never cut or
@@ -69,6 +73,13 @@ func NewWriter(names Names) (*Writer, error) {
 // XACT_ABORT: any error ends the transaction on the server, which the driver
 // notices. The caller's own setting comes back when the request is over (sql-docs,
 // set-statements-transact-sql.md, on sp_executesql).
+//
+// A conversion into a code page replaces what that does not have in silence, so
+// the INSERT itself looks whether the columns are those that the events were
+// checked against, and else writes nothing. No other statement could tell: this
+// one holds its lock on the table from before it looks, which ALTER TABLE waits
+// for, until the end of the transaction. FORCE ORDER has it look once, and first
+// (sql-docs, hints-transact-sql-query.md).
 const enqueueSQL = `-- outbox:Enqueue
 SET XACT_ABORT ON;
 DECLARE @increment BIGINT, @blocks BIGINT, @range SQL_VARIANT, @first BIGINT, @used SQL_VARIANT;
@@ -93,16 +104,22 @@ IF CAST(@used AS BIGINT) <> @increment
 
 INSERT INTO {events} (id, aggregate_type, aggregate_id, event_type, payload, headers)
 SELECT @first + e.n, e.aggregate_type, e.aggregate_id, e.event_type, e.payload, e.headers
-FROM   OPENJSON(@events) WITH (
+FROM   (SELECT COUNT(*) AS same
+        FROM   sys.columns AS c
+        WHERE  c.object_id = OBJECT_ID(@table)
+        AND    ({text_columns_same})
+        HAVING COUNT(*) = 5) AS look
+CROSS JOIN OPENJSON(@events) WITH (
            n              BIGINT        '$.n',
            aggregate_type NVARCHAR(MAX) '$.a',
            aggregate_id   NVARCHAR(MAX) '$.i',
            event_type     NVARCHAR(MAX) '$.t',
            payload        NVARCHAR(MAX) '$.p',
            headers        NVARCHAR(MAX) '$.h') AS e
-OPTION (MAXDOP 1);
+OPTION (FORCE ORDER, MAXDOP 1);
 
-IF @@ROWCOUNT <> @count
+SET @written = @@ROWCOUNT;
+IF @written NOT IN (0, @count)
     THROW 50000, N'outbox: not every event was written', 1;`
 
 // The same for a table whose id is an IDENTITY column.
@@ -110,7 +127,12 @@ const enqueueIdentitySQL = `-- outbox:EnqueueIdentity
 SET XACT_ABORT ON;
 INSERT INTO {events} (aggregate_type, aggregate_id, event_type, payload, headers)
 SELECT e.aggregate_type, e.aggregate_id, e.event_type, e.payload, e.headers
-FROM   OPENJSON(@events) WITH (
+FROM   (SELECT COUNT(*) AS same
+        FROM   sys.columns AS c
+        WHERE  c.object_id = OBJECT_ID(@table)
+        AND    ({text_columns_same})
+        HAVING COUNT(*) = 5) AS look
+CROSS JOIN OPENJSON(@events) WITH (
            n              BIGINT        '$.n',
            aggregate_type NVARCHAR(MAX) '$.a',
            aggregate_id   NVARCHAR(MAX) '$.i',
@@ -118,9 +140,10 @@ FROM   OPENJSON(@events) WITH (
            payload        NVARCHAR(MAX) '$.p',
            headers        NVARCHAR(MAX) '$.h') AS e
 ORDER BY e.n
-OPTION (MAXDOP 1);
+OPTION (FORCE ORDER, MAXDOP 1);
 
-IF @@ROWCOUNT <> @count
+SET @written = @@ROWCOUNT;
+IF @written NOT IN (0, @count)
     THROW 50000, N'outbox: not every event was written', 1;`
 
 const (
@@ -129,6 +152,9 @@ const (
 	// text in the server's memory for long.
 	enqueueRows  = 1000
 	enqueueBytes = 4 << 20
+	// enqueueTries bounds how often the columns are read again. One change takes
+	// two tries; a table that changes under each is somebody's mistake.
+	enqueueTries = 3
 )
 
 // Enqueue is the package's Enqueue on this Writer's table.
@@ -148,26 +174,37 @@ func (w *Writer) Enqueue(ctx context.Context, tx *sql.Tx, events ...OutboxEvent)
 func (w *Writer) enqueue(ctx context.Context, tx *sql.Tx, events []OutboxEvent) error {
 	op := fmt.Sprintf("enqueue %d events into %s", len(events), w.names)
 	t := w.table.Load()
-	if t == nil {
-		var err error
-		if t, err = readTable(ctx, tx, w.names); err != nil {
+	for try := 1; ; try++ {
+		remembered := t != nil
+		if !remembered {
+			var err error
+			if t, err = readTable(ctx, tx, w.names); err != nil {
+				return Classify(op, err)
+			}
+			w.table.Store(t)
+		}
+		rows, doubtful, refused := prepare(ctx, t, events)
+		err := refused
+		if refused == nil {
+			err = w.write(ctx, tx, t, rows, doubtful)
+		}
+		switch {
+		case err == nil:
+			return nil
+		case remembered && refused != nil, errors.Is(err, errColumnChanged) && try < enqueueTries:
+			t = nil // nothing is written yet
+		case refused != nil:
+			return fmt.Errorf("%s: %w", op, err)
+		default:
+			w.table.Store(nil) // it may have changed
 			return Classify(op, err)
 		}
-		w.table.Store(t)
 	}
-	rows, doubtful, err := prepare(ctx, t, events)
-	if err != nil {
-		return fmt.Errorf("%s: %w", op, err)
-	}
-	if err := w.write(ctx, tx, t, rows, doubtful); err != nil {
-		w.table.Store(nil) // it may have changed
-		return Classify(op, err)
-	}
-	return nil
 }
 
 // write sends the rows in pieces. Where some have characters that only the
 // server can judge, it is asked about all of them before the first is written.
+// errColumnChanged means that nothing is written.
 func (w *Writer) write(ctx context.Context, tx *sql.Tx, t *table, rows []newRow, doubtful bool) error {
 	pieces := cut(rows)
 	r := w.names.renderer(t)
@@ -183,16 +220,26 @@ func (w *Writer) write(ctx context.Context, tx *sql.Tx, t *table, rows []newRow,
 	if t.columns["id"].identity {
 		text = r.Replace(enqueueIdentitySQL)
 	}
-	for _, piece := range pieces {
+	for i, piece := range pieces {
+		written := int64(-1)
 		args := []any{
+			sql.Named("table", w.names.Events()),
 			sql.Named("count", int64(len(piece))),
 			sql.Named("events", rowsJSON(piece)),
+			sql.Named("written", sql.Out{Dest: &written, In: true}),
 		}
 		if !t.columns["id"].identity {
 			args = append(args, sql.Named("sequence", w.names.Sequence()))
 		}
-		if _, err := tx.ExecContext(ctx, text, args...); err != nil {
+		_, err := tx.ExecContext(ctx, text, args...)
+		switch {
+		case err != nil:
 			return err
+		case written == int64(len(piece)):
+		case written == 0 && i == 0:
+			return errColumnChanged
+		default: // the first piece's lock keeps the columns as they are
+			return fmt.Errorf("%d of the %d events of part %d were written", written, len(piece), i+1)
 		}
 	}
 	return nil

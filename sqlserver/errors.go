@@ -238,7 +238,7 @@ var (
 	// errNoMarker: the request ended before its last statement.
 	errNoMarker = errors.New("the answer ended without its marker row")
 	// errColumnChanged: the table is not what the statements were made for.
-	errColumnChanged = errors.New("a column of the event table has changed since the worker looked at it")
+	errColumnChanged = errors.New("a column of the event table has changed since it was looked at")
 )
 
 // isAnswer says whether err is one of the results that a statement can have

@@ -100,3 +100,33 @@ func useEverything(t *testing.T, without int) error {
 	_, err = s.RetryDue(ctx)
 	return err
 }
+
+// INSERT on the table and UPDATE on the sequence are a writer's rights; the
+// catalog shows it the columns for them.
+func TestWriterNeedsTwoRights(t *testing.T) {
+	server, err := emulator.Start(emulator.Config{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { server.Close() })
+	b := newOutboxOn(t, server.DSN(), scripts.Options{})
+	b.exec(`CREATE USER [app] WITH PASSWORD = 'Correct-Horse-1'; GRANT INSERT ON {events} TO [app]; GRANT UPDATE ON {sequence} TO [app]`)
+	db, err := sqlserver.Open(server.DSNFor("app", "Correct-Horse-1"), sqlserver.Options{AppName: "outbox-test"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { db.Close() })
+	tx, err := db.BeginTx(testContext(t), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := b.writer().Enqueue(testContext(t), tx, event("a")); err != nil {
+		t.Fatal(err)
+	}
+	if err := tx.Commit(); err != nil {
+		t.Fatal(err)
+	}
+	if n := b.number("SELECT COUNT(*) FROM {events}"); n != 1 {
+		t.Errorf("%d events were written", n)
+	}
+}

@@ -108,6 +108,20 @@ var neededColumns = []string{
 	"status", "created_at", "processed_at", "retry_at", "retry_count", "last_error",
 }
 
+// textColumns are those that a writer fills.
+var textColumns = []string{"aggregate_type", "aggregate_id", "event_type", "payload", "headers"}
+
+// same is true for the row of sys.columns that c was read from, as long as the
+// column takes the same texts.
+func (c column) same() string {
+	collation := "c.collation_name IS NULL"
+	if c.collation != "" {
+		collation = "c.collation_name = N'" + c.collation + "'"
+	}
+	return fmt.Sprintf("c.name = N'%s' AND TYPE_NAME(c.system_type_id) = N'%s' AND c.max_length = %d AND %s",
+		c.name, c.kind, c.bytes, collation)
+}
+
 // utf8 says whether the column's collation stores UTF-8. The driver does not
 // know these collations and would decode their bytes by a Windows code page.
 func (c column) utf8() bool {
@@ -230,10 +244,12 @@ func (t *table) renderings() []string {
 		"{payload_read_t}", c["payload"].longText(),
 		"{headers_read_t}", c["headers"].longText(),
 	}
-	for _, name := range []string{"aggregate_type", "aggregate_id", "event_type", "payload", "headers"} {
+	var same []string
+	for _, name := range textColumns {
 		pairs = append(pairs,
 			"{"+name+"_collate}", c[name].collate(),
 			"{"+name+"_misfit}", c[name].misfit())
+		same = append(same, c[name].same())
 	}
-	return pairs
+	return append(pairs, "{text_columns_same}", strings.Join(same, "\n                OR "))
 }
