@@ -74,10 +74,7 @@ type PauseResult struct {
 
 // Text prints the result for a person.
 func (r PauseResult) Text(w io.Writer) error {
-	what := "everything"
-	if r.Scope != worker.ScopeAll {
-		what = fmt.Sprintf("%s %q", r.Scope, r.Name)
-	}
+	what := controlled(r.Scope, r.Name)
 	state := map[bool]string{true: "paused", false: "not paused"}
 	switch {
 	case !r.Executed:

@@ -54,7 +54,13 @@ type Status struct {
 	Pauses          []PauseStatus       `json:"pauses"`
 	// Warnings are what a person should look at.
 	Warnings []string `json:"warnings"`
+
+	faults int
 }
+
+// Faults are those of the warnings that are about workers and their settings, not
+// about events.
+func (s Status) Faults() []string { return s.Warnings[:s.faults] }
 
 // EventTypeStatus is one event type's share. Pending is exact up to
 // worker.BacklogCountCap; Waiting and Parked are of the first thousand failed
@@ -95,10 +101,12 @@ type WorkerStatus struct {
 	Breakers        []worker.Breaker `json:"breakers"`
 
 	rates map[string]float64
+	// unreadable says that another version may have written the breakers.
+	unreadable bool
 }
 
 // DestinationStatus is a queue or topic that some living worker cannot publish
-// to.
+// to. State and Error are of the worker that is worst off.
 type DestinationStatus struct {
 	Destination string              `json:"destination"`
 	State       worker.BreakerState `json:"state"`
@@ -206,9 +214,7 @@ func (s *Status) readWorkers(ctx context.Context, conn *sql.Conn, t Target, type
 		w.Live = w.SeenSecondsAgo <= WorkerLiveFor.Seconds()
 		w.Breakers = []worker.Breaker{}
 		// What another version wrote in another form is no reason to fail.
-		if json.Unmarshal([]byte(breakers.String), &w.Breakers) != nil && breakers.Valid {
-			s.Warnings = append(s.Warnings, fmt.Sprintf("the breakers of %s cannot be read: it may be of another version (%s)", w.Owner, w.Version))
-		}
+		w.unreadable = breakers.Valid && json.Unmarshal([]byte(breakers.String), &w.Breakers) != nil
 		_ = json.Unmarshal([]byte(rates.String), &w.rates)
 		for _, perSecond := range w.rates {
 			w.EventsPerSecond += perSecond
@@ -327,6 +333,9 @@ func (s *Status) conclude(types map[string]*EventTypeStatus) {
 				d = &DestinationStatus{Destination: b.Destination, State: b.State, Since: b.Since, Error: b.Error}
 				down[b.Destination] = d
 			}
+			if worse(b.State, d.State) {
+				d.State, d.Error = b.State, b.Error
+			}
 			if b.Since.Before(d.Since) {
 				d.Since = b.Since
 			}
@@ -348,9 +357,20 @@ func (s *Status) conclude(types map[string]*EventTypeStatus) {
 	s.warn(leases, sources)
 }
 
+// worse says that a destination in state a takes less than one in state b.
+func worse(a, b worker.BreakerState) bool {
+	rank := map[worker.BreakerState]int{worker.BreakerOpen: 3, worker.BreakerHalfOpen: 2, worker.BreakerRecovering: 1}
+	return rank[a] > rank[b]
+}
+
 // warn says what a person should look at.
 func (s *Status) warn(leases map[float64]bool, sources map[string]bool) {
 	warn := func(format string, args ...any) { s.Warnings = append(s.Warnings, fmt.Sprintf(format, args...)) }
+	for _, w := range s.Workers {
+		if w.unreadable {
+			warn("the breakers of %s cannot be read: it may be of another version (%s)", w.Owner, w.Version)
+		}
+	}
 	live := len(leases) > 0
 	if !live && (s.Pending > 0 || s.InFlight > 0) {
 		warn("no worker has been seen for %s, and %d events wait", WorkerLiveFor, s.Pending+s.InFlight)
@@ -370,6 +390,7 @@ func (s *Status) warn(leases map[float64]bool, sources map[string]bool) {
 	if overdue > 0 {
 		warn("%d claims are long past their lease and nobody has reaped them", overdue)
 	}
+	s.faults = len(s.Warnings)
 	if s.Parked > 0 {
 		warn("%d events are parked and wait for a person: outboxctl failed list --parked", s.Parked)
 	}

@@ -13,27 +13,35 @@ import (
 // Text prints the status for a person.
 func (s Status) Text(out io.Writer) error {
 	w := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
-	fmt.Fprintf(w, "%s at %s\n", s.Table, s.At.UTC().Format(time.RFC3339))
+	fmt.Fprintf(w, "%s at %s\n", Printable(s.Table), s.At.UTC().Format(time.RFC3339))
 	fmt.Fprintf(w, "pending %d, oldest %s; in flight %d in %d claims; failed: %d waiting, %d parked; %.0f events/s\n",
 		s.Pending, age(s.OldestPendingSeconds), s.InFlight, s.OpenReceipts, s.Waiting, s.Parked, s.EventsPerSecond)
 	for _, warning := range s.Warnings {
-		fmt.Fprintf(w, "! %s\n", warning)
+		fmt.Fprintf(w, "! %s\n", Printable(warning))
 	}
 	s.eventTypes(w)
 	s.receipts(w)
 	s.workers(w)
 	s.destinations(w)
-	for i, p := range s.Pauses {
-		if i == 0 {
-			fmt.Fprint(w, "\npaused\tsince\tby\treason\n")
-		}
-		what := "everything"
-		if p.Scope != worker.ScopeAll {
-			what = fmt.Sprintf("%s %q", p.Scope, p.Name)
-		}
-		fmt.Fprintf(w, "%s\t%s\t%s\t%s\n", what, p.Since.UTC().Format(time.RFC3339), p.By, p.Reason)
-	}
+	s.pauses(w)
 	return w.Flush()
+}
+
+func (s Status) pauses(w io.Writer) {
+	if len(s.Pauses) > 0 {
+		fmt.Fprint(w, "\npaused\tsince\tby\treason\n")
+	}
+	for _, p := range s.Pauses {
+		fmt.Fprintf(w, "%s\t%s\t%s\t%s\n", controlled(p.Scope, p.Name), p.Since.UTC().Format(time.RFC3339), Printable(p.By), Printable(p.Reason))
+	}
+}
+
+// controlled is what a pause is about, in words.
+func controlled(scope worker.Scope, name string) string {
+	if scope == worker.ScopeAll {
+		return "everything"
+	}
+	return fmt.Sprintf("%s %q", Printable(string(scope)), Printable(name))
 }
 
 func (s Status) eventTypes(w io.Writer) {
@@ -58,7 +66,7 @@ func (s Status) receipts(w io.Writer) {
 		if r.LeaseLeftSeconds < 0 {
 			left = "over since " + age(-r.LeaseLeftSeconds)
 		}
-		fmt.Fprintf(w, "%s\t%s\t%s\t%d\t%s\t%s\n", r.ClaimID, Printable(r.Owner), Printable(r.EventType), r.Events, age(r.AgeSeconds), left)
+		fmt.Fprintf(w, "%s\t%s\t%s\t%d\t%s\t%s\n", Printable(r.ClaimID), Printable(r.Owner), Printable(r.EventType), r.Events, age(r.AgeSeconds), left)
 	}
 	if more := s.OpenReceipts - len(s.Receipts); more > 0 {
 		fmt.Fprintf(w, "… and %d younger ones\n", more)
@@ -83,7 +91,7 @@ func (s Status) destinations(w io.Writer) {
 		fmt.Fprint(w, "\ndestination\tbreaker\tsince\tfailures\terror\n")
 	}
 	for _, d := range s.Destinations {
-		fmt.Fprintf(w, "%s\t%s\t%s\t%d\t%s\n", Printable(d.Destination), d.State, d.Since.UTC().Format(time.RFC3339), d.Failures, Printable(d.Error))
+		fmt.Fprintf(w, "%s\t%s\t%s\t%d\t%s\n", Printable(d.Destination), Printable(string(d.State)), d.Since.UTC().Format(time.RFC3339), d.Failures, Printable(d.Error))
 	}
 }
 
@@ -102,10 +110,13 @@ func age(seconds float64) string {
 	}
 }
 
-// Printable keeps text from the table from moving the cursor of a terminal.
+// Printable keeps text from the table from moving the cursor of a terminal, from
+// making a line of its own, and from showing what follows it in another order
+// (Unicode Standard Annex 9, explicit directional formatting).
 func Printable(s string) string {
 	return strings.Map(func(r rune) rune {
-		if r < ' ' || r >= 0x7f && r < 0xa0 {
+		switch {
+		case r < ' ', r >= 0x7f && r < 0xa0, r >= 0x2028 && r <= 0x202e, r >= 0x2066 && r <= 0x2069:
 			return '?'
 		}
 		return r

@@ -12,6 +12,7 @@ import (
 	"github.com/Azure/azure-sdk-for-go/sdk/azcore"
 	azpolicy "github.com/Azure/azure-sdk-for-go/sdk/azcore/policy"
 	"github.com/Azure/azure-sdk-for-go/sdk/messaging/azservicebus/admin"
+	"golang.org/x/sync/errgroup"
 )
 
 // EntityReport is what can be found out about a queue or topic that a route leads
@@ -54,24 +55,46 @@ func (p *Publisher) Inspect(ctx context.Context) (NamespaceReport, error) {
 	if err != nil {
 		return r, fmt.Errorf("servicebus: make a client for the namespace's administration: %w", p.scrub(err))
 	}
-	if ns, err := client.GetNamespaceProperties(ctx, nil); err == nil {
+	call, cancel := context.WithTimeout(ctx, entityPatience)
+	defer cancel()
+	if ns, err := client.GetNamespaceProperties(call, nil); err == nil {
 		r.SKU = ns.SKU
 		if ns.MessagingUnits != nil {
 			r.MessagingUnits = *ns.MessagingUnits
 		}
 	}
-	for _, entity := range p.cfg.Routes.Entities() {
-		dest := p.destinations[entity]
-		e := EntityReport{Entity: entity}
-		if f := p.use(ctx, dest, func(context.Context, *sender) error { return nil }); f != nil {
-			e.Send = p.destinationError(dest, f)
-		}
-		if err := describe(ctx, client, &e); err != nil {
-			e.Unread = p.scrub(err)
-		}
-		r.Entities = append(r.Entities, e)
+	entities := p.cfg.Routes.Entities()
+	r.Entities = make([]EntityReport, len(entities))
+	var looks errgroup.Group
+	looks.SetLimit(inspectAtOnce)
+	for i, entity := range entities {
+		looks.Go(func() error {
+			r.Entities[i] = p.inspect(ctx, client, entity)
+			return nil
+		})
 	}
-	return r, nil
+	return r, looks.Wait()
+}
+
+const (
+	inspectAtOnce = 8
+	// entityPatience is for one entity, so that one that does not answer takes
+	// nothing from the others.
+	entityPatience = 30 * time.Second
+)
+
+func (p *Publisher) inspect(ctx context.Context, client *admin.Client, entity string) EntityReport {
+	ctx, cancel := context.WithTimeout(ctx, entityPatience)
+	defer cancel()
+	dest := p.destinations[entity]
+	e := EntityReport{Entity: entity}
+	if f := p.use(ctx, dest, func(context.Context, *sender) error { return nil }); f != nil {
+		e.Send = p.destinationError(dest, f)
+	}
+	if err := describe(ctx, client, &e); err != nil {
+		e.Unread = p.scrub(err)
+	}
+	return e
 }
 
 // adminRetries are few: a person waits.

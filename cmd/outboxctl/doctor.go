@@ -2,7 +2,7 @@ package main
 
 import (
 	"context"
-	"fmt"
+	"io"
 	"time"
 
 	"go.uber.org/zap"
@@ -10,6 +10,7 @@ import (
 	"azsqloutbox/cmd/outbox-worker/service"
 	"azsqloutbox/maintenance"
 	"azsqloutbox/maintenance/doctor"
+	"azsqloutbox/scripts"
 )
 
 type doctorCmd struct {
@@ -23,24 +24,24 @@ type doctorCmd struct {
 
 // Run examines database and broker.
 func (c *doctorCmd) Run(ctx context.Context, a *app) error {
+	if c.Grants {
+		return c.grants(a)
+	}
 	t, closeDB, err := a.target()
 	if err != nil {
 		return err
 	}
 	defer closeDB()
+	b, err := c.broker()
+	if err != nil {
+		return usageError{err}
+	}
+	defer b.close(ctx)
 	r, err := doctor.Examine(ctx, c.config(t))
 	if err != nil {
 		return err
 	}
-	if c.Grants {
-		_, err := fmt.Fprint(a.out, r.Grants)
-		return err
-	}
-	found, err := c.broker(ctx, t)
-	if err != nil {
-		return err
-	}
-	r.Add(found...)
+	r.Add(b.look(ctx, c.Lease, r.EventsPerSecond)...)
 	if err := a.result(r, r.Text); err != nil {
 		return err
 	}
@@ -48,6 +49,26 @@ func (c *doctorCmd) Run(ctx context.Context, a *app) error {
 		return errFound
 	}
 	return nil
+}
+
+// grantsOnly is what --grants prints as JSON.
+type grantsOnly struct {
+	Grants string `env:"-" json:"grants"`
+}
+
+// grants prints the script, which needs no database.
+func (c *doctorCmd) grants(a *app) error {
+	if err := a.database.CheckNames(); err != nil {
+		return usageError{err}
+	}
+	text, err := scripts.Grants(scripts.Options{Schema: a.database.Schema, Table: a.database.Table})
+	if err != nil {
+		return err
+	}
+	return a.result(grantsOnly{text}, func(w io.Writer) error {
+		_, err := io.WriteString(w, text)
+		return err
+	})
 }
 
 func (c *doctorCmd) config(t maintenance.Target) doctor.Config {

@@ -8,72 +8,88 @@ import (
 
 	"go.uber.org/zap"
 
-	"azsqloutbox/maintenance"
 	"azsqloutbox/maintenance/doctor"
 	"azsqloutbox/servicebus"
+	"azsqloutbox/worker"
 )
 
 const (
-	// reapMargin is what a redelivery may take beyond the lease: until a worker
-	// looks for overdue leases, claims the events again and sends them.
+	// reapMargin is what a redelivery may take beyond the lease and the retry:
+	// until a worker looks for what is overdue, claims it again and sends it.
 	reapMargin = time.Minute
 	// nearFull is where a queue or topic should be looked at.
 	nearFull = 0.8
 	// standardCredits is what a Standard namespace has a second, one for each
 	// message, batched or not (azure-docs, service-bus-throttling.md).
 	standardCredits = 1000
-	brokerPatience  = time.Minute
 )
 
-// broker looks at the queues and topics of the routes.
-func (c *doctorCmd) broker(ctx context.Context, t maintenance.Target) ([]doctor.Finding, error) {
-	if !c.ServiceBus.Given() {
-		return []doctor.Finding{{
-			Check: "service bus", Verdict: doctor.Unknown, Found: "no namespace was named",
-			Remedy: "give --servicebus-namespace or --servicebus-connection-string, and --entity or --config",
-		}}, nil
-	}
-	p, routes, err := c.ServiceBus.Publisher(zap.NewNop())
-	if err != nil {
-		return nil, usageError{err}
-	}
-	defer func() {
-		end, cancel := context.WithTimeout(context.WithoutCancel(ctx), 2*time.Second)
-		defer cancel()
-		_ = p.Close(end)
-	}()
-	call, cancel := context.WithTimeout(ctx, brokerPatience)
-	defer cancel()
-	r, err := p.Inspect(call)
-	if err != nil {
-		return nil, err
-	}
-	status, err := maintenance.ReadStatus(call, t)
-	if err != nil {
-		return nil, err
-	}
-	found := judgeNamespace(r, status.EventsPerSecond)
-	for _, e := range r.Entities {
-		found = append(found, judgeEntity(e, routes, c.Lease)...)
-	}
-	return found, nil
+// broker is the Service Bus side of doctor; without a publisher none was named.
+type broker struct {
+	publisher *servicebus.Publisher
+	routes    servicebus.Routes
 }
 
-func judgeNamespace(r servicebus.NamespaceReport, perSecond float64) []doctor.Finding {
+// broker reads the settings; an error is about them.
+func (c *doctorCmd) broker() (b broker, err error) {
+	if c.ServiceBus.Given() {
+		b.publisher, b.routes, err = c.ServiceBus.Publisher(zap.NewNop())
+	}
+	return b, err
+}
+
+func (b broker) close(ctx context.Context) {
+	if b.publisher == nil {
+		return
+	}
+	end, cancel := context.WithTimeout(context.WithoutCancel(ctx), 2*time.Second)
+	defer cancel()
+	_ = b.publisher.Close(end)
+}
+
+// look examines the queues and topics of the routes. What cannot be looked at is
+// a finding too: the rest of the report stands.
+func (b broker) look(ctx context.Context, lease time.Duration, perSecond *float64) []doctor.Finding {
+	const check = "service bus"
+	if b.publisher == nil {
+		return []doctor.Finding{{
+			Check: check, Verdict: doctor.Unknown, Found: "no namespace was named",
+			Remedy: "give --servicebus-namespace or --servicebus-connection-string, and --entity or --config",
+		}}
+	}
+	r, err := b.publisher.Inspect(ctx)
+	if err != nil {
+		return []doctor.Finding{{Check: check, Verdict: doctor.Unknown, Found: "it could not be looked at: " + err.Error()}}
+	}
+	found := []doctor.Finding{judgeNamespace(r, perSecond)}
+	for _, e := range r.Entities {
+		found = append(found, judgeEntity(e, b.routes, lease)...)
+	}
+	return found
+}
+
+// judgeNamespace; perSecond is nil where nobody knows.
+func judgeNamespace(r servicebus.NamespaceReport, perSecond *float64) doctor.Finding {
 	f := doctor.Finding{Check: "namespace", Verdict: doctor.OK}
+	rate := "how many events/s go out could not be read"
+	if perSecond != nil {
+		rate = fmt.Sprintf("%.0f events/s go out", *perSecond)
+	}
 	switch {
 	case r.SKU == "":
 		f.Verdict, f.Found = doctor.Unknown, "its tier could not be read: that needs the right Manage, or the role Azure Service Bus Data Owner"
 	case r.SKU == "Basic":
 		f.Verdict, f.Found = doctor.Warn, "the Basic tier has neither topics nor duplicate detection: every redelivery reaches the consumers"
 		f.Remedy = "take the Standard tier, or make sure that every consumer is idempotent"
-	case r.SKU == "Standard" && perSecond > standardCredits*nearFull:
-		f.Verdict, f.Found = doctor.Warn, fmt.Sprintf("%.0f events/s go out, and a Standard namespace has %d credits a second for all that it does, one for each message", perSecond, standardCredits)
+	case r.SKU == "Standard" && perSecond == nil:
+		f.Verdict, f.Found = doctor.Unknown, fmt.Sprintf("Standard, which has %d credits a second; %s", standardCredits, rate)
+	case r.SKU == "Standard" && *perSecond > standardCredits*nearFull:
+		f.Verdict, f.Found = doctor.Warn, fmt.Sprintf("%s, and a Standard namespace has %d credits a second for all that it does, one for each message", rate, standardCredits)
 		f.Remedy = "take the Premium tier, or keep below the limit by --servicebus-rate"
 	default:
-		f.Found = fmt.Sprintf("%s, %.0f events/s go out", r.SKU, perSecond)
+		f.Found = r.SKU + ", " + rate
 	}
-	return []doctor.Finding{f}
+	return f
 }
 
 func judgeEntity(e servicebus.EntityReport, routes servicebus.Routes, lease time.Duration) (found []doctor.Finding) {
@@ -99,12 +115,15 @@ func judgeEntity(e servicebus.EntityReport, routes servicebus.Routes, lease time
 	case sessions > 0 && !e.RequiresSession && !e.Topic:
 		add(doctor.Warn, "routes to it set a session id, and it has no sessions: the id is carried and means nothing", "make the queue with sessions, or leave session-id-from-aggregate out")
 	}
-	window := lease + reapMargin
+	// An event whose acknowledgement was lost comes again when its lease is over, or
+	// as one that failed, after up to the longest retry delay.
+	window := lease + worker.LongestRetry + reapMargin
 	switch {
 	case !e.DuplicateDetection:
 		add(doctor.Warn, "it has no duplicate detection: an event that is sent a second time reaches the consumers", "make the entity anew with duplicate detection; it cannot be turned on later")
 	case e.DuplicateWindow < window:
-		add(doctor.Warn, fmt.Sprintf("its duplicate detection looks back %s, and a redelivery may come after %s", e.DuplicateWindow, window), fmt.Sprintf("make the window longer than %s", window))
+		add(doctor.Warn, fmt.Sprintf("its duplicate detection looks back %s, and a redelivery may come after %s", e.DuplicateWindow, window),
+			fmt.Sprintf("make the window longer than %s; an outage, a pause or a parked event lasts longer than any window, so consumers must be idempotent all the same", window))
 	default:
 		add(doctor.OK, fmt.Sprintf("duplicate detection over %s", e.DuplicateWindow), "")
 	}

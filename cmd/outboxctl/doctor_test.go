@@ -13,7 +13,7 @@ import (
 
 func TestDoctorLooksAtDatabaseAndBroker(t *testing.T) {
 	stack, err := local.Start(t.Context(), local.Config{Entities: []busemulator.Entity{
-		{Name: "orders", DuplicateDetection: true}, {Name: "sessions", RequiresSession: true},
+		{Name: "orders", DuplicateDetection: true, DuplicateWindow: 15 * time.Minute}, {Name: "sessions", RequiresSession: true},
 	}})
 	if err != nil {
 		t.Fatal(err)
@@ -28,7 +28,7 @@ func TestDoctorLooksAtDatabaseAndBroker(t *testing.T) {
 		}
 		return stdout
 	}
-	if text := run(exitDone, bus, "--entity=orders"); !strings.Contains(text, "\nGO for dbo.outbox_event") || !strings.Contains(text, `entity "orders": duplicate detection over 10m0s`) {
+	if text := run(exitDone, bus, "--entity=orders"); !strings.Contains(text, "\nGO for dbo.outbox_event") || !strings.Contains(text, `entity "orders": duplicate detection over 15m0s`) {
 		t.Errorf("a healthy set-up:\n%s", text)
 	}
 	r := decode[doctor.Report](t, run(exitFound, bus, "--entity=sessions", "--json"))
@@ -41,8 +41,27 @@ func TestDoctorLooksAtDatabaseAndBroker(t *testing.T) {
 	if text := run(exitDone); !strings.Contains(text, "UNKNOWN service bus: no namespace was named") {
 		t.Errorf("without a broker:\n%s", text)
 	}
-	if text := run(exitDone, "--grants"); !strings.HasPrefix(text, "-- What an outbox worker may do") {
-		t.Errorf("the grants:\n%s", text)
+	// Before the schema is there, and with a broker that does not answer, the
+	// findings are what a person wants to read.
+	if text := run(exitFound, bus, "--entity=orders", "--table=not_there"); !strings.Contains(text, "NO-GO   table dbo.not_there_claim: ") ||
+		!strings.Contains(text, `OK      entity "orders": a link for sending`) || !strings.Contains(text, "UNKNOWN namespace: Standard") {
+		t.Errorf("without the table:\n%s", text)
+	}
+	stack.Bus.Close()
+	if text := run(exitFound, bus, "--entity=orders", "--servicebus-send-timeout=1s"); !strings.Contains(text, "OK      table and indexes") ||
+		!strings.Contains(text, `NO-GO   entity "orders": it cannot be sent to`) {
+		t.Errorf("without the broker:\n%s", text)
+	}
+}
+
+// The script needs no database.
+func TestDoctorPrintsTheGrants(t *testing.T) {
+	code, text, stderr := outboxctl(t, "doctor", "--grants", "--table=mine")
+	if code != exitDone || !strings.HasPrefix(text, "-- What an outbox worker may do") || !strings.Contains(text, "[mine_claim]") {
+		t.Errorf("exit %d: %s%s", code, text, stderr)
+	}
+	if code, _, _ := outboxctl(t, "doctor", "--grants", "--table="+strings.Repeat("x", 200)); code != exitUsage {
+		t.Errorf("a name that cannot be: exit %d", code)
 	}
 }
 
@@ -55,7 +74,7 @@ func TestJudgementOfEntities(t *testing.T) {
 		}
 		return routes
 	}
-	good := servicebus.EntityReport{Entity: "e", Described: true, Status: "Active", DuplicateDetection: true, DuplicateWindow: 10 * time.Minute, MaxSizeBytes: 100, SizeBytes: 10}
+	good := servicebus.EntityReport{Entity: "e", Described: true, Status: "Active", DuplicateDetection: true, DuplicateWindow: 15 * time.Minute, MaxSizeBytes: 100, SizeBytes: 10}
 	for name, c := range map[string]struct {
 		change  func(*servicebus.EntityReport)
 		route   servicebus.Route
@@ -68,7 +87,7 @@ func TestJudgementOfEntities(t *testing.T) {
 		"sessions for nothing":   {func(*servicebus.EntityReport) {}, servicebus.Route{SessionIDFromAggregate: true}, doctor.Warn, "means nothing"},
 		"session id for a topic": {func(e *servicebus.EntityReport) { e.Topic = true }, servicebus.Route{SessionIDFromAggregate: true}, doctor.OK, ""},
 		"no duplicate detection": {func(e *servicebus.EntityReport) { e.DuplicateDetection = false }, servicebus.Route{}, doctor.Warn, "no duplicate detection"},
-		"short window":           {func(e *servicebus.EntityReport) { e.DuplicateWindow = time.Minute }, servicebus.Route{}, doctor.Warn, "looks back 1m0s"},
+		"short window":           {func(e *servicebus.EntityReport) { e.DuplicateWindow = 10 * time.Minute }, servicebus.Route{}, doctor.Warn, "looks back 10m0s, and a redelivery may come after 12m0s"},
 		"partitioned and no key": {func(e *servicebus.EntityReport) { e.Partitioned = true }, servicebus.Route{}, doctor.NoGo, "partitioned"},
 		"partitioned with a key": {func(e *servicebus.EntityReport) { e.Partitioned = true }, servicebus.Route{PartitionKeyFromAggregate: true}, doctor.OK, ""},
 		"nearly full":            {func(e *servicebus.EntityReport) { e.SizeBytes = 90 }, servicebus.Route{}, doctor.Warn, "are used"},
@@ -92,12 +111,22 @@ func TestJudgementOfEntities(t *testing.T) {
 func TestJudgementOfTheNamespace(t *testing.T) {
 	for _, c := range []struct {
 		sku       string
-		perSecond float64
+		perSecond float64 // -1: not known
 		verdict   doctor.Verdict
 	}{
-		{"", 1, doctor.Unknown}, {"Basic", 1, doctor.Warn}, {"Standard", 100, doctor.OK}, {"Standard", 900, doctor.Warn}, {"Premium", 5000, doctor.OK},
+		{"", 1, doctor.Unknown},
+		{"Basic", 1, doctor.Warn},
+		{"Standard", 100, doctor.OK},
+		{"Standard", 900, doctor.Warn},
+		{"Premium", 5000, doctor.OK},
+		{"Standard", -1, doctor.Unknown},
+		{"Premium", -1, doctor.OK},
 	} {
-		if f := judgeNamespace(servicebus.NamespaceReport{SKU: c.sku}, c.perSecond)[0]; f.Verdict != c.verdict {
+		known := &c.perSecond
+		if c.perSecond < 0 {
+			known = nil
+		}
+		if f := judgeNamespace(servicebus.NamespaceReport{SKU: c.sku}, known); f.Verdict != c.verdict {
 			t.Errorf("%s at %g/s: %+v", c.sku, c.perSecond, f)
 		}
 	}

@@ -8,6 +8,7 @@ import (
 
 	"azsqloutbox/cmd/outbox-dev/local"
 	"azsqloutbox/maintenance"
+	"azsqloutbox/worker"
 )
 
 // operated is a stack with events of every kind: ids 1 to 3 pending, 4 and 5 in
@@ -98,6 +99,15 @@ func TestStatus(t *testing.T) {
 		if !strings.Contains(text, say) {
 			t.Errorf("the text does not say %q:\n%s", say, text)
 		}
+	}
+}
+
+// A destination is as bad as the worker that is worst off says, whatever its name.
+func TestStateOfADestination(t *testing.T) {
+	stack, run := operated(t)
+	exec(t, stack, `UPDATE dbo.outbox_event_worker SET owner = 'w0' WHERE owner = 'w2';`)
+	if d := decode[maintenance.Status](t, run(exitDone, "status", "--json")).Destinations; len(d) != 1 || d[0].State != worker.BreakerOpen {
+		t.Errorf("one worker's breaker is open, another's half-open: %+v", d)
 	}
 }
 

@@ -15,6 +15,7 @@ import (
 
 	"go.uber.org/zap"
 
+	"azsqloutbox/maintenance"
 	"azsqloutbox/sqlserver"
 )
 
@@ -52,6 +53,9 @@ type Report struct {
 	Findings []Finding `json:"findings"`
 	// Grants is the script that gives a worker what it needs and no more.
 	Grants string `json:"grants"`
+	// EventsPerSecond is what the living workers send; nil where that could not be
+	// read.
+	EventsPerSecond *float64 `json:"-"`
 }
 
 // Add joins findings of other parts of the set-up to the report.
@@ -74,10 +78,10 @@ func (r *Report) Add(findings ...Finding) {
 func (r *Report) Text(w io.Writer) error {
 	var b strings.Builder
 	for _, f := range r.Findings {
-		fmt.Fprintf(&b, "%-8s%s: %s\n", strings.ToUpper(string(f.Verdict)), f.Check, f.Found)
+		fmt.Fprintf(&b, "%-8s%s: %s\n", maintenance.Printable(strings.ToUpper(string(f.Verdict))), maintenance.Printable(f.Check), maintenance.Printable(strings.ReplaceAll(f.Found, "\n", "; ")))
 		if f.Remedy != "" {
 			for line := range strings.Lines(f.Remedy) {
-				fmt.Fprintf(&b, "        > %s\n", strings.TrimRight(line, "\n"))
+				fmt.Fprintf(&b, "        > %s\n", maintenance.Printable(strings.TrimRight(line, "\n")))
 			}
 		}
 	}
@@ -85,7 +89,7 @@ func (r *Report) Text(w io.Writer) error {
 	if !r.Go {
 		verdict = "NO-GO"
 	}
-	fmt.Fprintf(&b, "\n%s for %s: %d no-go, %d warnings, %d could not be checked\n", verdict, r.Table, r.NoGo, r.Warnings, r.Unknown)
+	fmt.Fprintf(&b, "\n%s for %s: %d no-go, %d warnings, %d could not be checked\n", verdict, maintenance.Printable(r.Table), r.NoGo, r.Warnings, r.Unknown)
 	_, err := io.WriteString(w, b.String())
 	return err
 }
@@ -137,7 +141,8 @@ type visit struct {
 	Config
 	conn *sql.Conn
 	// facts that more than one check needs; the first finds them.
-	facts databaseFacts
+	facts  databaseFacts
+	report *Report
 }
 
 // Examine runs all checks of the database. It fails only where there is no
@@ -153,7 +158,7 @@ func Examine(ctx context.Context, c Config) (*Report, error) {
 		return nil, sqlserver.Classify("connect to the database", err)
 	}
 	defer conn.Close()
-	v := &visit{Config: c, conn: conn}
+	v := &visit{Config: c, conn: conn, report: r}
 	if r.Grants, err = grants(c.Names); err != nil {
 		return nil, err
 	}

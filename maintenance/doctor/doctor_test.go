@@ -3,6 +3,7 @@ package doctor_test
 import (
 	"database/sql"
 	"fmt"
+	"maps"
 	"regexp"
 	"slices"
 	"strings"
@@ -109,6 +110,9 @@ func TestWhatStandsAgainst(t *testing.T) {
 		"module with the wrong option": {
 			damage: "SET QUOTED_IDENTIFIER OFF;\nGO\nCREATE PROCEDURE dbo.old_writer AS INSERT INTO dbo.outbox_event (id, aggregate_type, aggregate_id, event_type, payload) VALUES (1, 'a', 'a', 'a', 'a');", check: "modules", verdict: doctor.NoGo, found: "[dbo].[old_writer]", remedy: "QUOTED_IDENTIFIER ON",
 		},
+		"no table, no triggers to see": {
+			damage: "DROP TABLE dbo.outbox_event", check: "triggers", verdict: doctor.Unknown, found: "not there", remedy: "VIEW DEFINITION",
+		},
 		"deadline above the lease": {
 			change: func(c *doctor.Config) { c.PublishDeadline = time.Minute }, check: "lease and deadlines", verdict: doctor.NoGo, found: "1m0s", remedy: "--lease",
 		},
@@ -142,7 +146,7 @@ func TestWhatStandsAgainst(t *testing.T) {
 			if f.Verdict != c.verdict || !strings.Contains(f.Found, c.found) || !strings.Contains(f.Remedy, c.remedy) {
 				t.Errorf("got %+v; want %s that says %q and %q\nall: %+v", f, c.verdict, c.found, c.remedy, r.Findings)
 			}
-			if r.Go != (c.verdict != doctor.NoGo) {
+			if r.Go != (r.NoGo == 0) || r.Go && c.verdict == doctor.NoGo {
 				t.Errorf("go is %v", r.Go)
 			}
 		})
@@ -168,17 +172,9 @@ func TestPropertiesOfTheDatabase(t *testing.T) {
 	} {
 		t.Run(column, func(t *testing.T) {
 			stack := start(t)
-			view := emulator.FakeView{Name: "sys.databases", Rows: [][]any{nil}}
-			for name, value := range healthy {
-				if name == column {
-					value = c.value
-				}
-				view.Columns = append(view.Columns, name)
-				view.Rows[0] = append(view.Rows[0], value)
-			}
-			if _, err := stack.SQL.FakeView(view); err != nil {
-				t.Fatal(err)
-			}
+			ill := maps.Clone(healthy)
+			ill[column] = c.value
+			fake(t, stack, "sys.databases", ill)
 			r := examine(t, open(t, stack.SQL.DSN()), nil)
 			if f := find(r, c.check); f.Verdict != c.verdict || !strings.Contains(f.Remedy, c.remedy) {
 				t.Errorf("got %+v", f)
@@ -217,6 +213,13 @@ func TestTheGrantsAreEnoughAndNoMore(t *testing.T) {
 	if f := find(r, "rehearsal"); f.Verdict != doctor.OK {
 		t.Errorf("rehearsal: %+v", f)
 	}
+	// It sees no modules of others; that there are none that do harm would be a guess.
+	if f := find(r, "modules"); f.Verdict != doctor.Unknown || !strings.Contains(f.Found, "VIEW DEFINITION") {
+		t.Errorf("modules: %+v", f)
+	}
+	if f := find(r, "triggers"); f.Verdict != doctor.OK {
+		t.Errorf("triggers: %+v", f)
+	}
 	if !r.Go {
 		t.Errorf("no go: %+v", r.Findings)
 	}
@@ -228,6 +231,32 @@ func TestTheGrantsAreEnoughAndNoMore(t *testing.T) {
 		if _, err := db.ExecContext(t.Context(), forbidden); err == nil {
 			t.Errorf("a worker may %s", forbidden)
 		}
+	}
+}
+
+// An encrypted module does not say whether it names the table.
+func TestEncryptedModules(t *testing.T) {
+	stack := start(t)
+	id, err := stack.SQL.Exec(t.Context(), "SELECT OBJECT_ID(N'dbo.outbox_event') AS id") // any object that has a name
+	if err != nil {
+		t.Fatal(err)
+	}
+	fake(t, stack, "sys.sql_modules", map[string]any{"object_id": id[0].Rows[0][0], "definition": nil, "uses_quoted_identifier": false, "uses_ansi_nulls": true})
+	if f := find(examine(t, open(t, stack.SQL.DSN()), nil), "modules"); f.Verdict != doctor.Unknown || !strings.Contains(f.Found, "encrypted") {
+		t.Errorf("got %+v", f)
+	}
+}
+
+// fake makes up a view of one row.
+func fake(t *testing.T, stack *local.Stack, name string, row map[string]any) {
+	t.Helper()
+	view := emulator.FakeView{Name: name, Rows: [][]any{nil}}
+	for column, value := range row {
+		view.Columns = append(view.Columns, column)
+		view.Rows[0] = append(view.Rows[0], value)
+	}
+	if _, err := stack.SQL.FakeView(view); err != nil {
+		t.Fatal(err)
 	}
 }
 

@@ -17,20 +17,15 @@ func (v *visit) workers(ctx context.Context) ([]Finding, error) {
 	if err != nil {
 		return nil, err
 	}
-	var warnings []string
-	for _, w := range s.Warnings {
-		if !strings.Contains(w, "parked") { // no fault of the set-up
-			warnings = append(warnings, w)
-		}
-	}
+	v.report.EventsPerSecond = &s.EventsPerSecond
 	live := 0
 	for _, w := range s.Workers {
 		if w.Live {
 			live++
 		}
 	}
-	if len(warnings) > 0 {
-		return one("workers", Warn, strings.Join(warnings, "; "), "outboxctl status shows them"), nil
+	if faults := s.Faults(); len(faults) > 0 {
+		return one("workers", Warn, strings.Join(faults, "; "), "outboxctl status shows them"), nil
 	}
 	return one("workers", OK, fmt.Sprintf("%d living, %.0f events/s", live, s.EventsPerSecond), ""), nil
 }

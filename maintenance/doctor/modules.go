@@ -7,6 +7,14 @@ import (
 	"strings"
 )
 
+// What one may not see is not in the catalog at all, and no answer is then no
+// "none" (sql-docs, metadata-visibility-configuration.md): the triggers of a table
+// take VIEW DEFINITION on it, the modules of others that on the database. A worker
+// has the first only. NULL for what is not there.
+const doctorSightSQL = `-- outbox:DoctorSight
+SELECT HAS_PERMS_BY_NAME(@events, 'OBJECT', 'VIEW DEFINITION') AS of_table,
+       HAS_PERMS_BY_NAME(DB_NAME(), 'DATABASE', 'VIEW DEFINITION') AS of_database;`
+
 // Triggers run inside the claim's and the settle's transactions (sql-docs,
 // sys-triggers-transact-sql.md; visible to whoever owns or may alter the table,
 // or has VIEW DEFINITION).
@@ -27,30 +35,69 @@ WHERE  (m.uses_quoted_identifier = 0 OR m.uses_ansi_nulls = 0)
 AND    CHARINDEX(@table, m.definition) > 0
 ORDER BY module;`
 
-func (v *visit) modules(ctx context.Context) (found []Finding, err error) {
-	triggers, err := v.names(ctx, doctorTriggersSQL, sql.Named("events", v.Events()))
+const doctorEncryptedSQL = `-- outbox:DoctorEncrypted
+DECLARE @off BIT = 0;
+SELECT QUOTENAME(OBJECT_SCHEMA_NAME(m.object_id)) + N'.' + QUOTENAME(OBJECT_NAME(m.object_id)) AS module
+FROM   sys.sql_modules AS m
+WHERE  (m.uses_quoted_identifier = @off OR m.uses_ansi_nulls = @off)
+AND    m.definition IS NULL
+ORDER BY module;`
+
+func (v *visit) modules(ctx context.Context) ([]Finding, error) {
+	var ofTable, ofDatabase sql.NullBool
+	if err := v.conn.QueryRowContext(ctx, doctorSightSQL, sql.Named("events", v.Events())).Scan(&ofTable, &ofDatabase); err != nil {
+		return nil, err
+	}
+	found, err := v.triggers(ctx, ofTable.Bool)
 	if err != nil {
 		return nil, err
 	}
-	if len(triggers) > 0 {
-		found = one("triggers", Warn, fmt.Sprintf("the event table has triggers: %s. They run in every claim and settle, and one that fails stops the worker", strings.Join(triggers, ", ")),
-			"take them away, or make sure that they are quick, SET NOCOUNT ON and never roll back")
-	} else {
-		found = one("triggers", OK, "none on the event table", "")
+	others, err := v.otherModules(ctx, ofDatabase.Bool)
+	return append(found, others...), err
+}
+
+func (v *visit) triggers(ctx context.Context, all bool) ([]Finding, error) {
+	const check = "triggers"
+	triggers, err := v.names(ctx, doctorTriggersSQL, sql.Named("events", v.Events()))
+	switch {
+	case err != nil:
+		return nil, err
+	case len(triggers) > 0:
+		return one(check, Warn, fmt.Sprintf("the event table has triggers: %s. They run in every claim and settle, and one that fails stops the worker", strings.Join(triggers, ", ")),
+			"take them away, or make sure that they are quick, SET NOCOUNT ON and never roll back"), nil
+	case !all:
+		return one(check, Unknown, "the event table is not there, or its triggers are not shown without VIEW DEFINITION on it",
+			"run doctor as someone who has it, or GRANT VIEW DEFINITION ON "+v.Events()+" TO [the user];"), nil
 	}
+	return one(check, OK, "none on the event table", ""), nil
+}
+
+func (v *visit) otherModules(ctx context.Context, all bool) ([]Finding, error) {
+	const check = "modules"
+	const again = "create them again behind SET QUOTED_IDENTIFIER ON; SET ANSI_NULLS ON; (sqlcmd starts with the first OFF: use -I)"
 	table := v.Table
 	if table == "" {
 		table = "outbox_event"
 	}
 	modules, err := v.names(ctx, doctorModulesSQL, sql.Named("table", table))
-	if err != nil {
-		return found, err
+	switch {
+	case err != nil:
+		return nil, err
+	case len(modules) > 0:
+		return one(check, NoGo, fmt.Sprintf("%s name the event table and were created with QUOTED_IDENTIFIER or ANSI_NULLS OFF: their writes fail with 1934", strings.Join(modules, ", ")), again), nil
+	case !all:
+		return one(check, Unknown, "which procedures write to the event table is not shown without VIEW DEFINITION on the database",
+			"run doctor once as someone who has it, a db_owner for one; a worker needs no such right"), nil
 	}
-	if len(modules) > 0 {
-		return append(found, one("modules", NoGo, fmt.Sprintf("%s name the event table and were created with QUOTED_IDENTIFIER or ANSI_NULLS OFF: their writes fail with 1934", strings.Join(modules, ", ")),
-			"create them again behind SET QUOTED_IDENTIFIER ON; SET ANSI_NULLS ON; (sqlcmd starts with the first OFF: use -I)")...), nil
+	encrypted, err := v.names(ctx, doctorEncryptedSQL)
+	switch {
+	case err != nil:
+		return nil, err
+	case len(encrypted) > 0:
+		return one(check, Unknown, fmt.Sprintf("%s were created with QUOTED_IDENTIFIER or ANSI_NULLS OFF, and whether they name the event table is encrypted", strings.Join(encrypted, ", ")),
+			"if they write to it, "+again), nil
 	}
-	return append(found, one("modules", OK, "none that names the table was created with options that filtered indexes refuse", "")...), nil
+	return one(check, OK, "none that names the table was created with options that filtered indexes refuse", ""), nil
 }
 
 // names are the first column of the rows.

@@ -9,13 +9,15 @@ import (
 )
 
 var kinds = map[string]string{
-	"doctorDatabaseSQL": "Declare Select",
-	"doctorOptionsSQL":  "Declare Select",
-	"doctorRightSQL":    "Select",
-	"doctorExcessSQL":   "Declare Select",
-	"doctorTriggersSQL": "Select",
-	"doctorModulesSQL":  "Select",
-	"doctorRebuildsSQL": "Select",
+	"doctorDatabaseSQL":  "Declare Select",
+	"doctorOptionsSQL":   "Declare Select",
+	"doctorRightSQL":     "Select",
+	"doctorExcessSQL":    "Declare Select",
+	"doctorSightSQL":     "Select",
+	"doctorTriggersSQL":  "Select",
+	"doctorEncryptedSQL": "Declare Select",
+	"doctorModulesSQL":   "Select",
+	"doctorRebuildsSQL":  "Select",
 }
 
 func TestEveryStatement(t *testing.T) {
