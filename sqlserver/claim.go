@@ -36,8 +36,8 @@ const MaxBatch = worker.MaxBatch
 // @from is inclusive, so that one text, and one plan, serves the first round of
 // a cycle too, which has no lower bound; the casts keep both comparisons in the
 // column's type, which a seek needs. DATALENGTH keeps an oversize event's payload
-// and headers in the database. status is not in the list: a covering index has no room for
-// what its filter says.
+// and headers in the database. status is not in the list: a covering index has no
+// room for what its filter says.
 const claimEventsSQL = `-- outbox:ClaimEvents
 SELECT TOP (@batch)
        e.id,

@@ -16,8 +16,9 @@ import (
 type Class uint8
 
 const (
-	// Transient: wait, then try again. It is also the class of what is not known:
-	// giving up is the worse mistake.
+	// Transient: wait, then try again. It is also the class of what is not known,
+	// for the worker's sake: giving up is the worse mistake. Whoever has a person
+	// waiting looks closer; Error says that the number is not known.
 	Transient Class = iota
 	// Contention: a deadlock or a lock timeout; the transaction was rolled back
 	// and may be tried again at once.
@@ -61,6 +62,8 @@ type Error struct {
 	Advice string
 
 	err error
+	// unknown: the server's number is none that knownErrors has.
+	unknown bool
 	// cause is the message that Number came with; err may end in a later one.
 	cause string
 }
@@ -78,8 +81,11 @@ func (e *Error) Error() string {
 	if number := strconv.Itoa(int(e.Number)); e.Number != 0 && !strings.Contains(text, number) {
 		b.WriteString(" [error " + number + "]")
 	}
-	if e.Advice != "" {
+	switch {
+	case e.Advice != "":
 		b.WriteString(" (" + e.Advice + ")")
+	case e.unknown:
+		b.WriteString(" (nothing is known here about this error: trying again may not help)")
 	}
 	return b.String()
 }
@@ -209,6 +215,7 @@ func (e *Error) classify(server mssql.Error) {
 			return
 		}
 	}
+	e.unknown = server.Number < 50000 // from there on it is somebody's THROW, which explains itself
 }
 
 // contended says whether the same transaction may be tried again at once.

@@ -63,6 +63,16 @@ func TestClassify(t *testing.T) {
 	}
 }
 
+// The worker tries again whatever it does not know; the text promises nothing.
+func TestErrorTextSaysWhatIsNotKnown(t *testing.T) {
+	const says = "trying again may not help"
+	for number, unknown := range map[int32]bool{12345: true, 40613: false, 1205: false, 50000: false} {
+		if text := sqlserver.Classify("claim", server(number)).Error(); strings.Contains(text, says) != unknown {
+			t.Errorf("of %d: %s", number, text)
+		}
+	}
+}
+
 func TestErrorTextNamesTheCause(t *testing.T) {
 	text := sqlserver.Classify("claim events of dbo.outbox_event", server(2628, 3621)).Error()
 	for _, want := range []string{"claim events of dbo.outbox_event: ", "message of 2628", "2628", "longer than its column"} {

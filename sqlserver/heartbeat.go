@@ -11,10 +11,16 @@ import (
 
 // The answer is what people have told the workers, so that it costs no round trip
 // of its own. A process begins with @first, because a container that is started
-// again has the name of the one before. An owner is one process, so nobody else writes its row and update-then-insert
-// needs no lock between the two; the cast keeps the seek in the key's type. Rows
-// of workers that have not been seen for a day go with it: the table holds a few
-// rows.
+// again has the name of the one before. An owner is one process, so nobody else
+// writes its row and update-then-insert needs no lock between the two; the cast
+// keeps the seek in the key's type.
+//
+// Rows of workers that have not been seen for a day go with it: the table holds a
+// few rows, so they are looked for in all of it. READPAST, because two workers
+// that rehearse their start, each with its own new row in an open transaction,
+// would wait for each other's and one would be a deadlock's victim; who is locked
+// is not long gone. READCOMMITTEDLOCK, because READPAST may not stand alone where
+// READ_COMMITTED_SNAPSHOT is ON (sql-docs, hints-transact-sql-table.md).
 const heartbeatSQL = `-- outbox:Heartbeat
 DECLARE @now DATETIME2(3) = SYSUTCDATETIME();
 
@@ -34,7 +40,7 @@ IF @@ROWCOUNT = 0
     INSERT INTO {workers} (owner, version, source, lease_ms, lanes, in_flight, breakers, rates, started_at, seen_at)
     VALUES (@owner, @version, @source, @lease_ms, @lanes, @in_flight, @breakers, @rates, @now, @now);
 
-DELETE FROM {workers}
+DELETE FROM {workers} WITH (ROWLOCK, READPAST, READCOMMITTEDLOCK)
 WHERE  seen_at < DATEADD(DAY, -1, @now);
 
 SELECT c.scope, c.name, c.paused, c.changed_by, ISNULL(c.reason, N'') AS reason, c.changed_at,

@@ -83,8 +83,8 @@ func (n Names) String() string {
 
 func quoteName(name string) string { return mssql.TSQLQuoter{}.ID(name) }
 
-// Replacer fills {schema}, {table}, {events}, {receipts}, {workers}, {controls}, {sequence},
-// {claim_index} and {retry_index} into a statement, quoted.
+// Replacer fills {schema}, {table}, {events}, {receipts}, {workers}, {controls},
+// {sequence}, {claim_index} and {retry_index} into a statement, quoted.
 func (n Names) Replacer() *strings.Replacer { return n.renderer(nil) }
 
 // renderer fills the names and the column facts into a statement. The words in

@@ -124,6 +124,25 @@ VALUES ('long gone', '1', 's', 1, 1, 1, '2020-01-01', DATEADD(DAY, -2, SYSUTCDAT
 	}
 }
 
+// Another worker's row may be locked: by its own heartbeat, or by its rehearsal,
+// in which two that start together would wait for each other.
+func TestHeartbeatsDoNotWaitForEachOther(t *testing.T) {
+	b := newOutbox(t, scripts.Options{})
+	b.needSkipping()
+	other := b.begin()
+	if _, err := other.ExecContext(testContext(t), b.sql(`INSERT INTO {workers} (owner, version, source, lease_ms, lanes, in_flight, started_at, seen_at)
+VALUES ('other', '1', 's', 1, 1, 1, '2020-01-01', '2020-01-01')`)); err != nil {
+		t.Fatal(err)
+	}
+	s := b.store(func(c *sqlserver.Config) { c.LockTimeout = time.Millisecond })
+	if err := s.Check(testContext(t)); err != nil {
+		t.Error(err)
+	}
+	if _, err := s.Heartbeat(testContext(t), worker.Heartbeat{}); err != nil {
+		t.Error(err)
+	}
+}
+
 // What people tell the workers comes back with the heartbeat, and whether they
 // said it after this process began: a container that is started again has the
 // name of the one before.
