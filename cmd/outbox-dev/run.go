@@ -16,7 +16,12 @@ type cli struct {
 
 	Chaos chaosCmd `cmd:"" help:"Real workers against kills, outages and every other fault; proves by data that nothing was lost."`
 
+	Bench benchCmd `cmd:"" help:"What an event costs: the worker beside the strategies of the articles it started from, on the same rows."`
+
 	Worker workerCmd `cmd:"" hidden:"" help:"outbox-worker, for the commands that need processes."`
+
+	BenchEngine benchEngineCmd `cmd:"" hidden:"" help:"One engine, for bench."`
+	BenchWorker benchWorkerCmd `cmd:"" hidden:"" help:"One strategy, for bench."`
 
 	Version kong.VersionFlag `env:"-" help:"Print the version and exit."`
 }

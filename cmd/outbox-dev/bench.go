@@ -1,0 +1,157 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+	"time"
+
+	"azsqloutbox/worker"
+)
+
+// benchCmd measures each strategy on the same rows, each with engines and a
+// worker in fresh processes of their own, one after the other.
+type benchCmd struct {
+	Strategies []string `placeholder:"NAME,…" help:"Which of baseline, optimized, serial, output, pipeline, claim-only and publish-only to run. Default all."`
+	Network    []string `default:"local" placeholder:"NAME,…" help:"local, or azure: 1 ms to the database and back, 8 ms to the broker. Default local."`
+	Backlog    int      `default:"100000" help:"Pending events that each strategy finds."`
+	Payload    int      `default:"600" placeholder:"BYTES" help:"Bytes of each payload, 80 to 2000. Default 600."`
+	Lanes      int      `default:"${lanes}" help:"Claim lanes of pipeline, claim-only and publish-only. The others have what their articles say."`
+	Batch      int      `default:"${batch}" help:"Events a claim of those three takes at most."`
+	Seconds    float64  `default:"15" help:"A strategy that has not emptied the backlog by then stops claiming, and is judged by what it moved."`
+	JSON       bool     `name:"json" help:"Print the result as one JSON object."`
+}
+
+// benchNetworks are the round trips that the engines add to their own time.
+var benchNetworks = map[string]struct{ sql, amqp time.Duration }{
+	"local": {},
+	"azure": {sql: time.Millisecond, amqp: 8 * time.Millisecond},
+}
+
+// Validate is called by the parser.
+func (c *benchCmd) Validate() error {
+	for _, name := range c.Strategies {
+		if !slices.Contains(benchNames, name) {
+			return fmt.Errorf("--strategies: there is no %q; there are %s", name, strings.Join(benchNames, ", "))
+		}
+	}
+	for _, name := range c.Network {
+		if _, ok := benchNetworks[name]; !ok {
+			return fmt.Errorf("--network: there is no %q; there are local and azure", name)
+		}
+	}
+	switch {
+	case c.Backlog < 1 || c.Backlog > 5_000_000:
+		return fmt.Errorf("--backlog is %d, it may be 1 to 5000000", c.Backlog)
+	case c.Payload < smallestPayload || c.Payload > 2000:
+		return fmt.Errorf("--payload is %d, it may be %d to 2000", c.Payload, smallestPayload)
+	case c.Lanes < 1 || c.Lanes > worker.MaxLanes:
+		return fmt.Errorf("--lanes is %d, it may be 1 to %d", c.Lanes, worker.MaxLanes)
+	case c.Batch < 1 || c.Batch > worker.MaxBatch:
+		return fmt.Errorf("--batch is %d, it may be 1 to %d", c.Batch, worker.MaxBatch)
+	case c.Seconds <= 0 || c.Seconds > 3600:
+		return fmt.Errorf("--seconds is %g, it may be above 0 and up to 3600", c.Seconds)
+	}
+	return nil
+}
+
+// Run measures and prints. It fails when a strategy lost, altered or repeated
+// an event: nothing here goes wrong on purpose.
+func (c *benchCmd) Run(ctx context.Context, s streams) error {
+	names := c.Strategies
+	if len(names) == 0 {
+		names = benchNames
+	}
+	report := benchReport{
+		Machine: thisMachine(), Backlog: c.Backlog, PayloadBytes: c.Payload, Lanes: c.Lanes, Batch: c.Batch,
+		Results: []benchResult{},
+	}
+	var wrong []error
+	for _, network := range c.Network {
+		for _, name := range names {
+			fmt.Fprintf(s.err, "%s, %s …\n", network, name)
+			r, err := c.measure(ctx, network, name, s.err)
+			if ctx.Err() != nil {
+				return errors.New("interrupted")
+			}
+			if err != nil {
+				return fmt.Errorf("%s, %s: %w", network, name, err)
+			}
+			if err := r.proof(); err != nil {
+				wrong = append(wrong, err)
+			}
+			report.Results = append(report.Results, r)
+		}
+	}
+	report.compare()
+	if err := report.print(s.out, c.JSON); err != nil {
+		return err
+	}
+	return errors.Join(wrong...)
+}
+
+// measure runs one strategy on engines that have seen no other.
+func (c *benchCmd) measure(ctx context.Context, network, strategy string, log io.Writer) (r benchResult, err error) {
+	delay := benchNetworks[network]
+	database, err := startBenchEngine(ctx, log, "sql", delay.sql, c.Payload)
+	if err != nil {
+		return r, err
+	}
+	defer func() { err = errors.Join(err, database.close()) }()
+	broker, err := startBenchEngine(ctx, log, "broker", delay.amqp, c.Payload)
+	if err != nil {
+		return r, err
+	}
+	defer func() { err = errors.Join(err, broker.close()) }()
+
+	table, err := openBenchTable(database.address)
+	if err != nil {
+		return r, err
+	}
+	defer table.Close()
+	if strategy != publishOnly {
+		if err := table.fill(ctx, c.Backlog, c.Payload); err != nil {
+			return r, err
+		}
+	}
+	databaseBefore, err := database.counts()
+	if err != nil {
+		return r, err
+	}
+	brokerBefore, err := broker.counts()
+	if err != nil {
+		return r, err
+	}
+	done, err := runBenchWorker(ctx, log, benchJob{
+		Strategy: strategy, DSN: database.address, Bus: broker.address,
+		Events: c.Backlog, PayloadBytes: c.Payload, Lanes: c.Lanes, Batch: c.Batch, Seconds: c.Seconds,
+	})
+	if err != nil {
+		return r, err
+	}
+	databaseAfter, err := database.counts()
+	if err != nil {
+		return r, err
+	}
+	brokerAfter, err := broker.counts()
+	if err != nil {
+		return r, err
+	}
+	r = newBenchResult(strategy, network, done, databaseAfter.since(databaseBefore), brokerAfter.since(brokerBefore))
+	if r.Processed, r.Receipts, err = table.count(ctx); err != nil {
+		return r, err
+	}
+	r.Altered, err = broker.altered()
+	return r, err
+}
+
+func (r benchReport) print(w io.Writer, asJSON bool) error {
+	if asJSON {
+		return json.NewEncoder(w).Encode(r)
+	}
+	return r.text(w)
+}

@@ -1,0 +1,80 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"database/sql"
+	"fmt"
+	"strconv"
+
+	mssql "github.com/microsoft/go-mssqldb"
+
+	"azsqloutbox/sqlserver"
+)
+
+// benchType is the event type of every event: claims of one type meet each
+// other most.
+const benchType = "order-placed"
+
+// benchTable is the parent's view of the table: it fills and counts.
+type benchTable struct{ *sql.DB }
+
+func openBenchTable(dsn string) (benchTable, error) {
+	db, err := sqlserver.Open(dsn, sqlserver.Options{AppName: "outbox-dev bench"})
+	return benchTable{db}, err
+}
+
+// fillStep keeps one transaction's log and locks within what a database bears.
+const fillStep = 50_000
+
+// GENERATE_SERIES needs compatibility level 160 (sql-docs,
+// t-sql/functions/generate-series-transact-sql.md).
+const fillBenchSQL = `-- outbox:BenchFill
+INSERT INTO dbo.outbox_event (id, aggregate_type, aggregate_id, event_type, payload)
+SELECT g.value, 'order', CONCAT('customer-', g.value / 3), CAST(@event_type AS VARCHAR(100)),
+       CONCAT('{"n":', g.value, ',"data":"', SUBSTRING(CAST(@filler AS VARCHAR(2000)), 1, @payload - 16 - LEN(CAST(g.value AS VARCHAR(20)))), '"}')
+FROM   GENERATE_SERIES(CAST(@first AS BIGINT), CAST(@last AS BIGINT)) AS g;`
+
+// fill inserts the events 1 to n, of exactly payload bytes each; benchPayload
+// says what is in them.
+func (t benchTable) fill(ctx context.Context, n, payload int) error {
+	for first := 1; first <= n; first += fillStep {
+		last := min(first+fillStep-1, n)
+		_, err := t.ExecContext(ctx, fillBenchSQL,
+			sql.Named("event_type", mssql.VarCharMax(benchType)), sql.Named("filler", mssql.VarCharMax(filler[:2000])),
+			sql.Named("payload", payload), sql.Named("first", first), sql.Named("last", last))
+		if err != nil {
+			return fmt.Errorf("insert the events %d to %d: %w", first, last, err)
+		}
+	}
+	return nil
+}
+
+const countBenchSQL = `-- outbox:BenchCount
+SELECT (SELECT COUNT(*) FROM dbo.outbox_event WHERE status = 1),
+       (SELECT COUNT(*) FROM dbo.outbox_event_claim)
+OPTION (RECOMPILE);`
+
+// count returns the PROCESSED events and the receipts that are left.
+func (t benchTable) count(ctx context.Context) (processed, receipts int64, err error) {
+	if err = t.QueryRowContext(ctx, countBenchSQL).Scan(&processed, &receipts); err != nil {
+		err = fmt.Errorf("count what was processed: %w", err)
+	}
+	return processed, receipts, err
+}
+
+// benchPayload is what fill gives event n, appended to b.
+func benchPayload(b []byte, n int64, payload int) []byte {
+	from := len(b)
+	b = append(b, payloadHead...)
+	b = strconv.AppendInt(b, n, 10)
+	b = append(b, `,"data":"`...)
+	b = append(b, filler[:payload-(len(b)-from)-len(payloadTail)]...)
+	return append(b, payloadTail...)
+}
+
+// goodBenchBody says whether a body is that of one of the events.
+func goodBenchBody(body []byte, payload int) bool {
+	n, err := number(body)
+	return err == nil && bytes.Equal(body, benchPayload(nil, int64(n), payload))
+}

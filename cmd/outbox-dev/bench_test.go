@@ -1,0 +1,169 @@
+package main
+
+import (
+	"bytes"
+	"encoding/json"
+	"os/exec"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+// Every strategy in small, in real processes: what it says it moved is what
+// table and broker hold.
+func TestBench(t *testing.T) {
+	if testing.Short() {
+		t.Skip("starts some twenty processes")
+	}
+	// Not a multiple of any strategy's batch, and more than one of each.
+	const events = 1234
+	dev, _ := buildPrograms(t)
+	cmd := exec.CommandContext(t.Context(), dev, "bench", "--backlog", "1234", "--payload", "100", "--batch", "300", "--seconds", "120", "--json")
+	stderr := &lockedBuffer{}
+	cmd.Stderr = stderr
+	out, err := cmd.Output()
+	if err != nil {
+		t.Fatalf("%v\n%s%s", err, out, stderr)
+	}
+	var report benchReport
+	decoder := json.NewDecoder(bytes.NewReader(out))
+	decoder.DisallowUnknownFields()
+	if err := decoder.Decode(&report); err != nil {
+		t.Fatalf("the result is no single JSON object: %v in\n%s", err, out)
+	}
+	var names []string
+	for _, r := range report.Results {
+		names = append(names, r.Strategy)
+		if r.Events != events || r.Network != "local" {
+			t.Errorf("%s moved %d events on network %q, want %d on local", r.Strategy, r.Events, r.Network, events)
+		}
+		if err := r.proof(); err != nil {
+			t.Error(err)
+		}
+		if r.EventsPerSecond <= 0 || r.CPUMicros <= 0 || r.PeakMiB <= 0 || r.Allocations <= 0 {
+			t.Errorf("%s: %+v, want every figure measured", r.Strategy, r)
+		}
+		if len(r.Ratios) != len(benchNames)-1 {
+			t.Errorf("%s has ratios to %v", r.Strategy, r.Ratios)
+		}
+		if claims := r.Strategy != publishOnly; (r.Claim.P50 > 0) != claims || (r.RoundTrips > 0) != claims || r.Claim.P99 < r.Claim.P50 {
+			t.Errorf("%s: claims took %+v in %g round trips", r.Strategy, r.Claim, r.RoundTrips)
+		}
+		if publishes := r.Strategy != claimOnly; (r.Publish.P50 > 0) != publishes || (r.Sends > 0) != publishes || r.Publish.P99 < r.Publish.P50 {
+			t.Errorf("%s: sends took %+v, %g for 1,000 events", r.Strategy, r.Publish, r.Sends)
+		}
+	}
+	if diff := cmp.Diff(benchNames, names); diff != "" {
+		t.Errorf("strategies (-want +got):\n%s", diff)
+	}
+}
+
+// A strategy that is out of time stops between two events, and what it moved is
+// whole all the same.
+func TestBenchStopsInTime(t *testing.T) {
+	if testing.Short() {
+		t.Skip("starts processes")
+	}
+	dev, _ := buildPrograms(t)
+	cmd := exec.CommandContext(t.Context(), dev, "bench", "--strategies", "baseline,serial", "--network", "azure", "--backlog", "20000", "--seconds", "1", "--json")
+	out, err := cmd.Output()
+	if err != nil {
+		t.Fatalf("%v\n%s", err, out)
+	}
+	var report benchReport
+	if err := json.Unmarshal(out, &report); err != nil {
+		t.Fatal(err)
+	}
+	for _, r := range report.Results {
+		if r.Events == 0 || r.Events == 20_000 {
+			t.Errorf("%s moved %d of 20000 events in a second", r.Strategy, r.Events)
+		}
+		if r.Publish.P50 < 8 {
+			t.Errorf("%s: a send took %g ms, though the broker is 8 ms away", r.Strategy, r.Publish.P50)
+		}
+	}
+}
+
+func TestBenchProof(t *testing.T) {
+	good := benchResult{Strategy: "serial", Events: 5, Processed: 5, Received: 5}
+	if err := good.proof(); err != nil {
+		t.Errorf("a good result: %v", err)
+	}
+	for name, spoil := range map[string]func(*benchResult){
+		"lost":       func(r *benchResult) { r.Received-- },
+		"unmarked":   func(r *benchResult) { r.Processed-- },
+		"overmarked": func(r *benchResult) { r.Processed++ },
+		"twice":      func(r *benchResult) { r.Duplicates++ },
+		"altered":    func(r *benchResult) { r.Altered++ },
+		"receipt":    func(r *benchResult) { r.Receipts++ },
+		"published":  func(r *benchResult) { r.Strategy = claimOnly },
+	} {
+		r := good
+		spoil(&r)
+		if r.proof() == nil {
+			t.Errorf("%s: a bad result passes", name)
+		}
+	}
+}
+
+func TestBenchReport(t *testing.T) {
+	result := func(network, strategy string, moved int64, took time.Duration) benchResult {
+		return newBenchResult(strategy, network,
+			benchDone{Moved: moved, Took: took, CPU: time.Duration(moved) * 8 * time.Microsecond, PeakBytes: 48 << 20, Mallocs: uint64(12 * moved), Claim: benchTimes{P50: 1.25, P99: 3}},
+			benchCounts{RoundTrips: moved / 10, Statements: moved / 20}, benchCounts{Sends: moved / 100})
+	}
+	report := benchReport{Results: []benchResult{
+		result("local", "pipeline", 60_000, 2*time.Second),
+		result("local", claimOnly, 60_000, time.Second),
+		result("local", publishOnly, 60_000, time.Second),
+		result("azure", "pipeline", 60_000, 3*time.Second),
+	}}
+	report.compare()
+	r := report.Results[0]
+	if r.EventsPerSecond != 30_000 || r.CPUMicros != 8 || r.PeakMiB != 48 || r.Allocations != 12 || r.RoundTrips != 100 || r.Statements != 50 || r.Sends != 10 {
+		t.Errorf("result %+v", r)
+	}
+	if r.LimitShare != 1 || r.Ratios[claimOnly] != .5 || len(r.Ratios) != 2 {
+		t.Errorf("of the limits %g, ratios %v", r.LimitShare, r.Ratios)
+	}
+	if r := report.Results[3]; len(r.Ratios) != 0 || r.LimitShare != 0 {
+		t.Errorf("a network alone is compared: %+v", r)
+	}
+	text, err := json.Marshal(report)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, key := range []string{"results", "strategy", "network", "events_per_second", "cpu_us_per_event", "rss_mib", "allocations_per_event", "claim_ms"} {
+		if !bytes.Contains(text, []byte(`"`+key+`":`)) {
+			t.Errorf("no %s in %s", key, text)
+		}
+	}
+	var table strings.Builder
+	if err := report.print(&table, false); err != nil {
+		t.Fatal(err)
+	}
+	for _, want := range []string{"30000", "1.2/3.0", "local: pipeline reaches 1.00"} {
+		if !strings.Contains(table.String(), want) {
+			t.Errorf("no %q in\n%s", want, &table)
+		}
+	}
+}
+
+func TestBenchWrongUsage(t *testing.T) {
+	for _, args := range [][]string{
+		{"--strategies", "magic"},
+		{"--network", "moon"},
+		{"--backlog", "0"},
+		{"--payload", "2001"},
+		{"--lanes", "0"},
+		{"--batch", "5000"},
+		{"--seconds", "0"},
+	} {
+		var stdout, stderr bytes.Buffer
+		if code := run(t.Context(), append([]string{"bench"}, args...), &stdout, &stderr); code != 2 || strings.Count(stderr.String(), "\n") != 1 {
+			t.Errorf("%v: exit code %d and %q, want 2 and one line", args, code, &stderr)
+		}
+	}
+}

@@ -1,0 +1,201 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"database/sql"
+	"encoding/json"
+	"fmt"
+	"io"
+	"maps"
+	"os"
+	"os/exec"
+	"runtime"
+	"slices"
+	"sync/atomic"
+	"time"
+
+	"github.com/Azure/azure-sdk-for-go/sdk/messaging/azservicebus"
+
+	"azsqloutbox/cmd/outbox-dev/local"
+	"azsqloutbox/sqlserver"
+	"azsqloutbox/worker"
+)
+
+// benchJob is what a strategy's process is told, on its standard input: the
+// addresses hold passwords.
+type benchJob struct {
+	Strategy     string
+	DSN, Bus     string
+	Events       int
+	PayloadBytes int
+	Lanes, Batch int
+	Seconds      float64
+}
+
+// benchDone is what it answers.
+type benchDone struct {
+	Moved     int64
+	Took, CPU time.Duration
+	PeakBytes int64
+	Mallocs   uint64
+	Claim     benchTimes
+	Publish   benchTimes
+	Settle    benchTimes
+}
+
+// benchTimes are in milliseconds; both are 0 where a strategy has no such step.
+type benchTimes struct {
+	P50 float64 `json:"p50"`
+	P99 float64 `json:"p99"`
+}
+
+// benchTask is what a strategy works with.
+type benchTask struct {
+	benchJob
+	db   *sql.DB
+	took *latencies
+	end  time.Time // no claim after it
+
+	moved atomic.Int64 // events
+	last  atomic.Int64 // when moved grew last, in nanoseconds
+}
+
+// over says that the time is up.
+func (t *benchTask) over() bool { return time.Now().After(t.end) }
+
+// done notes n more events as moved.
+func (t *benchTask) done(n int) {
+	t.moved.Add(int64(n))
+	t.last.Store(time.Now().UnixNano())
+}
+
+// timed runs one step and notes how long it took.
+func (t *benchTask) timed(step *[]time.Duration, run func() error) error {
+	from := time.Now()
+	err := run()
+	t.took.add(step, time.Since(from))
+	return err
+}
+
+// benchStrategies move events until the backlog is empty or the time is over.
+var benchStrategies = map[string]func(context.Context, *benchTask) error{
+	"baseline":  benchBaseline,
+	"optimized": benchOptimized,
+	"serial":    benchSerial,
+	"output":    benchOutput,
+	"pipeline":  benchPipeline,
+	claimOnly:   benchClaimOnly,
+	publishOnly: benchPublishOnly,
+}
+
+const (
+	claimOnly   = "claim-only"
+	publishOnly = "publish-only"
+)
+
+// benchNames is the order of the tables.
+var benchNames = []string{"baseline", "optimized", "serial", "output", "pipeline", claimOnly, publishOnly}
+
+// benchWorkerCmd is one strategy as a process, so that what it uses is its own.
+type benchWorkerCmd struct{}
+
+// Run reads a benchJob and prints a benchDone.
+func (c *benchWorkerCmd) Run(ctx context.Context, s streams) error {
+	var job benchJob
+	if err := json.NewDecoder(os.Stdin).Decode(&job); err != nil {
+		return fmt.Errorf("read the job: %w", err)
+	}
+	strategy, ok := benchStrategies[job.Strategy]
+	if !ok {
+		return fmt.Errorf("there is no strategy %q; there are %v", job.Strategy, slices.Sorted(maps.Keys(benchStrategies)))
+	}
+	db, err := sqlserver.Open(job.DSN, sqlserver.Options{AppName: "outbox-dev bench " + job.Strategy})
+	if err != nil {
+		return err
+	}
+	defer db.Close()
+	floor := keepHeapFloor()
+	defer runtime.KeepAlive(floor)
+	t := &benchTask{benchJob: job, db: db, took: &latencies{}}
+	runtime.GC()
+	cpu, objects, begun := cpuTime(), mallocs(), time.Now()
+	t.end = begun.Add(time.Duration(job.Seconds * float64(time.Second)))
+	if err := strategy(ctx, t); err != nil {
+		return err
+	}
+	done := benchDone{
+		Moved: t.moved.Load(), Took: time.Unix(0, t.last.Load()).Sub(begun),
+		CPU: cpuTime() - cpu, Mallocs: mallocs() - objects, PeakBytes: peakMemory(),
+	}
+	for step, times := range map[*benchTimes]*[]time.Duration{
+		&done.Claim: &t.took.claim, &done.Publish: &t.took.publish, &done.Settle: &t.took.settle,
+	} {
+		*step = benchTimes{P50: t.took.quantile(times, .5), P99: t.took.quantile(times, .99)}
+	}
+	return json.NewEncoder(s.out).Encode(done)
+}
+
+// keepHeapFloor gives every strategy the collector's setting of outbox-worker,
+// whose heap.go says why.
+func keepHeapFloor() *[20 << 20]byte { return new([20 << 20]byte) }
+
+// runBenchWorker runs a strategy to its end.
+func runBenchWorker(ctx context.Context, log io.Writer, job benchJob) (done benchDone, err error) {
+	self, err := os.Executable()
+	if err != nil {
+		return done, err
+	}
+	text, err := json.Marshal(job)
+	if err != nil {
+		return done, err
+	}
+	cmd := exec.CommandContext(ctx, self, "bench-worker")
+	cmd.Stdin, cmd.Stderr = bytes.NewReader(text), log
+	out, err := cmd.Output()
+	if err != nil {
+		return done, fmt.Errorf("the strategy's process: %w", err)
+	}
+	return done, json.Unmarshal(out, &done)
+}
+
+// benchObserver takes the times of the strategies that are a worker.Worker, and
+// counts what was sent.
+type benchObserver struct {
+	*latencies
+	task *benchTask
+}
+
+// Published implements worker.Observer.
+func (o benchObserver) Published(c worker.Claim, outcomes []worker.Outcome, took time.Duration) {
+	o.latencies.Published(c, outcomes, took)
+	sent := 0
+	for _, outcome := range outcomes {
+		if outcome.Verdict == worker.Sent {
+			sent++
+		}
+	}
+	o.task.done(sent)
+}
+
+// Settled implements worker.Observer.
+func (o benchObserver) Settled(receipts []worker.Receipt, lost int, took time.Duration) {
+	o.latencies.Settled(receipts, lost, took)
+	o.task.done(0)
+}
+
+// openSender is for the strategies of the articles, which send by the SDK
+// alone.
+func (t *benchTask) openSender() (*azservicebus.Sender, func(), error) {
+	client, err := azservicebus.NewClientFromConnectionString(t.Bus, nil)
+	if err != nil {
+		return nil, nil, fmt.Errorf("connect to the broker: %w", err)
+	}
+	closeClient := func() { _ = client.Close(context.Background()) }
+	sender, err := client.NewSender(local.Entity, nil)
+	if err != nil {
+		closeClient()
+		return nil, nil, fmt.Errorf("open a sender: %w", err)
+	}
+	return sender, closeClient, nil
+}
