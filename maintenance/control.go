@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"strings"
 	"time"
 	"unicode/utf8"
 
@@ -67,24 +68,40 @@ type PauseResult struct {
 	Paused    bool       `json:"paused"`
 	WasPaused bool       `json:"was_paused"`
 	ChangedAt *time.Time `json:"changed_at,omitempty"`
-	// Workers are those that were seen in the last minute: they obey with their
-	// next heartbeat.
+	// Workers are the living ones: they obey with their next heartbeat.
 	Workers int `json:"workers"`
+	// StillPaused are the other pauses in force.
+	StillPaused []PauseStatus `json:"still_paused"`
+	// Warnings say why it may not do what was meant.
+	Warnings []string `json:"warnings"`
 }
 
 // Text prints the result for a person.
 func (r PauseResult) Text(w io.Writer) error {
 	what := controlled(r.Scope, r.Name)
 	state := map[bool]string{true: "paused", false: "not paused"}
+	var b strings.Builder
 	switch {
 	case !r.Executed:
-		_, err := fmt.Fprintf(w, "%s is %s and would be %s; %d live workers would see it with their next heartbeat.\nNothing was changed: add --execute.\n",
+		fmt.Fprintf(&b, "%s is %s and would be %s; %d live workers would see it with their next heartbeat.\nNothing was changed: add --execute.\n",
 			what, state[r.WasPaused], state[r.Paused], r.Workers)
-		return err
+	case r.Paused:
+		fmt.Fprintf(&b, "%s is paused now; %d live workers see it with their next heartbeat, within 11 s.\n", what, r.Workers)
+	case r.WasPaused:
+		fmt.Fprintf(&b, "the pause of %s is over; %d live workers see it with their next heartbeat, within 11 s.\n", what, r.Workers)
+	case r.Scope == worker.ScopeAll:
+		fmt.Fprintf(&b, "everything was not paused; workers that were started with --paused go on, %d live ones see it with their next heartbeat, within 11 s.\n", r.Workers)
 	default:
-		_, err := fmt.Fprintf(w, "%s is %s now; %d live workers see it with their next heartbeat, within 10 s.\n", what, state[r.Paused], r.Workers)
-		return err
+		fmt.Fprintf(&b, "%s was not paused.\n", what)
 	}
+	for _, warning := range r.Warnings {
+		fmt.Fprintf(&b, "! %s\n", Printable(warning))
+	}
+	for _, p := range r.StillPaused {
+		fmt.Fprintf(&b, "still paused: %s, since %s by %s: %s\n", controlled(p.Scope, p.Name), p.Since.UTC().Format(time.RFC3339), Printable(p.By), Printable(p.Reason))
+	}
+	_, err := io.WriteString(w, b.String())
+	return err
 }
 
 const controlStateSQL = `-- outbox:ControlState
@@ -94,7 +111,7 @@ SELECT (SELECT c.paused
         AND    c.name = @name) AS was_paused,
        (SELECT COUNT(*)
         FROM   {workers} AS w
-        WHERE  w.seen_at > DATEADD(MINUTE, -1, SYSUTCDATETIME())) AS live;`
+        WHERE  w.seen_at >= DATEADD(SECOND, -@live_s, SYSUTCDATETIME())) AS live;`
 
 // HOLDLOCK: two people who say the same at the same moment must not insert
 // twice.
@@ -119,40 +136,62 @@ SELECT @now AS changed_at;`
 
 // Plan says what is and what would be.
 func (p Pause) Plan(ctx context.Context) (PauseResult, error) {
-	r := PauseResult{Scope: p.Scope, Name: p.Name, Paused: !p.Resume}
 	if err := p.Validate(); err != nil {
+		return p.result(), err
+	}
+	p.Target = p.Target.withDefaults()
+	c := p.connect("")
+	defer c.close()
+	r, known, err := p.state(ctx, c)
+	if err != nil {
 		return r, err
 	}
-	t := p.Target.withDefaults()
-	c := t.connect("")
-	defer c.close()
-	err := c.do(ctx, "read the controls of "+t.Names.String(), func(ctx context.Context, conn *sql.Conn) error {
-		var was sql.NullBool
-		row := conn.QueryRowContext(ctx, t.Replacer().Replace(controlStateSQL), sql.Named("scope", string(p.Scope)), sql.Named("name", p.Name))
-		err := row.Scan(&was, &r.Workers)
-		r.WasPaused = was.Bool
-		return err
-	})
-	return r, err
+	p.look(ctx, c, &r, known)
+	return r, nil
 }
 
 // Run does it. Saying the same again changes only who said it and when.
 func (p Pause) Run(ctx context.Context) (PauseResult, error) {
-	r, err := p.Plan(ctx)
+	if err := p.Validate(); err != nil {
+		return p.result(), err
+	}
+	p.Target = p.Target.withDefaults()
+	c := p.connect("")
+	defer c.close()
+	r, known, err := p.state(ctx, c)
 	if err != nil {
 		return r, err
 	}
-	t := p.Target.withDefaults()
-	c := t.connect("")
-	defer c.close()
-	err = c.do(ctx, "write the controls of "+t.Names.String(), func(ctx context.Context, conn *sql.Conn) error {
+	err = c.do(ctx, "write the controls of "+p.Names.String(), func(ctx context.Context, conn *sql.Conn) error {
 		var at time.Time
-		err := conn.QueryRowContext(ctx, t.Replacer().Replace(setControlSQL),
+		err := conn.QueryRowContext(ctx, p.Replacer().Replace(setControlSQL),
 			sql.Named("scope", string(p.Scope)), sql.Named("name", p.Name), sql.Named("paused", !p.Resume),
 			sql.Named("by", p.By), sql.Named("reason", sql.NullString{String: p.Reason, Valid: p.Reason != ""})).Scan(&at)
 		r.ChangedAt = &at
 		return err
 	})
-	r.Executed = err == nil
-	return r, err
+	if err != nil {
+		return r, err
+	}
+	r.Executed = true
+	p.look(ctx, c, &r, known) // after it: a pause is often urgent
+	return r, nil
+}
+
+func (p Pause) result() PauseResult {
+	return PauseResult{Scope: p.Scope, Name: p.Name, Paused: !p.Resume, StillPaused: []PauseStatus{}, Warnings: []string{}}
+}
+
+// state is what was before; known says that the name has been paused before.
+func (p Pause) state(ctx context.Context, c *connection) (r PauseResult, known bool, err error) {
+	r = p.result()
+	err = c.do(ctx, "read the controls of "+p.Names.String(), func(ctx context.Context, conn *sql.Conn) error {
+		var was sql.NullBool
+		row := conn.QueryRowContext(ctx, p.Replacer().Replace(controlStateSQL),
+			sql.Named("scope", string(p.Scope)), sql.Named("name", p.Name), sql.Named("live_s", int64(WorkerLiveFor/time.Second)))
+		err := row.Scan(&was, &r.Workers)
+		r.WasPaused, known = was.Bool, was.Valid
+		return err
+	})
+	return r, known, err
 }

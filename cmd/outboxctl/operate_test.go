@@ -145,7 +145,7 @@ func TestPauseAndResume(t *testing.T) {
 		t.Errorf("paused is %q, want %q", got, want)
 	}
 	r := decode[maintenance.PauseResult](t, run(exitDone, "resume", "--all", "--by=ops2", "--execute", "--json"))
-	if !r.Executed || r.Paused || !r.WasPaused || r.ChangedAt == nil || r.Workers != 2 {
+	if !r.Executed || r.Paused || !r.WasPaused || r.ChangedAt == nil || r.Workers != 2 || len(r.StillPaused) != 2 {
 		t.Errorf("the resume says %+v", r)
 	}
 	run(exitDone, "resume", "--event-type=größe", "--execute")
@@ -159,6 +159,38 @@ func TestPauseAndResume(t *testing.T) {
 	}
 	exec(t, stack, "DROP TABLE dbo.outbox_event_control")
 	run(exitFailed, "pause", "--all", "--execute")
+}
+
+// A pause that nobody obeys, and a resume that leaves others in force, say so.
+func TestPauseSaysWhatMayBeWrong(t *testing.T) {
+	stack, run := operated(t)
+	exec(t, stack, `UPDATE dbo.outbox_event_worker SET seen_at = DATEADD(SECOND, -45, seen_at) WHERE owner = 'w2';`)
+	for _, c := range []struct {
+		args string
+		say  []string // nil: nothing to warn of
+	}{
+		{"pause --event-type=order.placed", nil}, // pending
+		{"pause --event-type=order.void", nil},   // failed
+		{"pause --entity=ORDERS", nil},           // a worker's breaker names it in another case
+		{"pause --all", nil},
+		{"pause --event-type=oder.placed", []string{`! no event that waits, is claimed, has failed or just went out is of the type "oder.placed"`, `there are ["order.paid" "order.placed" "order.void"]`}},
+		{"pause --event-type=Order.Placed", []string{`did you mean "order.placed"?`}},
+		{"pause --entity=payments", []string{`! whether a route leads to "payments" cannot be seen`}},
+		{"resume --entity=orders", []string{`entity "orders" was not paused.`, `did you mean entity "ORDERS"?`, `still paused: event_type "order.void", since 2`}},
+		{"resume --entity=ORDERS", []string{`the pause of entity "ORDERS" is over; 1 live workers`, "still paused: everything, since 2"}},
+		{"resume --all", []string{"the pause of everything is over", `still paused: event_type "oder.placed", since 2`, `still paused: entity "payments"`}},
+		{"resume --all", []string{"everything was not paused; workers that were started with --paused go on"}},
+	} {
+		text := run(exitDone, append(strings.Fields(c.args), "--by=ops", "--execute")...)
+		for _, say := range c.say {
+			if !strings.Contains(text, say) {
+				t.Errorf("%s does not say %q:\n%s", c.args, say, text)
+			}
+		}
+		if c.say == nil && (strings.Contains(text, "!") || !strings.Contains(text, "is paused now; 1 live workers")) {
+			t.Errorf("%s says\n%s", c.args, text)
+		}
+	}
 }
 
 func TestFailedListAndShow(t *testing.T) {
