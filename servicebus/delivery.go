@@ -212,7 +212,8 @@ func (d *delivery) unanswered(ctx context.Context, p parcel, f *failure) *failur
 
 // patience says how long retried goes on.
 type patience struct {
-	// hunting ends it at the first try that broke the connection.
+	// hunting ends it at the first try of a batch that broke the connection. A
+	// message alone has two: the first may meet what another one has broken.
 	hunting bool
 	// many ends it at the first try that was not answered: it is sent in parts
 	// then.
@@ -245,7 +246,7 @@ func (d *delivery) retried(ctx context.Context, dest *destination, until patienc
 		if !f.nothingSent && (f.kind == KindConnection || f.kind == KindBroker) {
 			// The link could be opened and the send broke it, twice: no outage of
 			// the network looks like that, a poison message does.
-			if broke++; broke == 2 || until.hunting {
+			if broke++; broke == 2 || until.hunting && until.many {
 				f.action = bisect
 				return f
 			}

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -527,5 +528,23 @@ func TestABrokerThatAnswersNothingBlamesNoMessage(t *testing.T) {
 		cancel()
 		wantAll(t, outcomes, worker.Unsent)
 		wantDestinationError(t, outcomes[0].Err, orders, servicebus.KindTimeout)
+	}
+}
+
+// While one message breaks connections, another that goes out alone behind it may
+// meet a broken one. That is not its doing.
+func TestTheNeighbourOfAPoisonMessageIsNotBlamed(t *testing.T) {
+	server, p := emulated(t, emulator.Entity{DuplicateDetection: true}, servicebus.Config{})
+	// The first message that matches decides, so the neighbour is only looked at
+	// when it is alone: its first send is dropped, in both of azservicebus's tries.
+	var alone atomic.Int32
+	server.Inject(emulator.Fault{Kind: emulator.DropBeforeStore, Times: emulator.Forever, Match: func(m emulator.Message) bool {
+		return eventID(1)(m) || eventID(2)(m) && alone.Add(1) <= 2
+	}})
+	events := manyEvents(3, 10)
+	wantVerdicts(t, p.Publish(inTime(t, time.Minute), events[2:]), "s")
+	outcomes := p.Publish(inTime(t, time.Minute), events[:2])
+	if outcomes[1].Verdict != worker.Sent {
+		t.Errorf("the neighbour is %s: %v", outcomes[1].Verdict, outcomes[1].Err)
 	}
 }
