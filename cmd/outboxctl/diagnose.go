@@ -14,9 +14,9 @@ import (
 )
 
 type diagnoseCmd struct {
-	Top   int       `default:"20" help:"Rows of the longer tables."`
-	HTML  string    `name:"html" placeholder:"FILE" help:"Also write the report as one HTML file that needs no network."`
-	Since sinceFlag `default:"24h" placeholder:"24h|2026-01-31|2026-01-31T08:00:00Z" help:"How far back Query Store is read: a duration, a day or a time (UTC). Other counters cannot be cut at a time."`
+	Top   int       `env:"-" default:"20" help:"Rows of the longer tables."`
+	HTML  string    `env:"-" name:"html" placeholder:"FILE" help:"Also write the report as one HTML file that needs no network."`
+	Since sinceFlag `env:"-" default:"24h" placeholder:"24h|2026-01-31|2026-01-31T08:00:00Z" help:"How far back Query Store is read: a duration, a day or a time (UTC). Other counters cannot be cut at a time."`
 }
 
 // sinceFlag is a duration back from now, or a point in time.

@@ -13,16 +13,16 @@ import (
 )
 
 type migrateCmd struct {
-	Column    string        `default:"payload" help:"payload, headers, aggregate_type, aggregate_id or last_error."`
-	Length    string        `placeholder:"N" help:"n of VARCHAR(n) in bytes, or MAX. Default: the column's own number."`
-	Collation string        `placeholder:"NAME" help:"Collation of the column from then on; database_default for the database's. A …_UTF8 one loses nothing. Default: the column's own."`
-	Guard     string        `default:"trigger" enum:"trigger,lock" help:"What keeps rows that are written meanwhile from losing text: a trigger, with the change online where the edition can; or one transaction that locks the table."`
-	FromID    *int64        `placeholder:"ID" help:"Go on with a check that was interrupted. Not with --execute."`
-	LockWait  time.Duration `default:"1m" help:"Longest wait for the locks of the change and of the indexes, with everybody behind it."`
+	Column    string        `env:"-" default:"payload" help:"payload, headers, aggregate_type, aggregate_id or last_error."`
+	Length    string        `env:"-" placeholder:"N" help:"n of VARCHAR(n) in bytes, or MAX. Default: the column's own number."`
+	Collation string        `env:"-" placeholder:"NAME" help:"Collation of the column from then on; database_default for the database's. A …_UTF8 one loses nothing. Default: the column's own."`
+	Guard     string        `env:"-" default:"trigger" enum:"trigger,lock" help:"What keeps rows that are written meanwhile from losing text: a trigger, with the change online where the edition can; or one transaction that locks the table."`
+	FromID    *int64        `env:"-" placeholder:"ID" help:"Go on with a check that was interrupted. Not with --execute."`
+	LockWait  time.Duration `env:"-" default:"1m" help:"Longest wait for the locks of the change and of the indexes, with everybody behind it."`
 
-	ShowPayload bool `help:"Show the text of the samples: it may be personal data."`
-	PrintSQL    bool `name:"print-sql" help:"Print the whole migration as a script for a DBA, and do nothing."`
-	Execute     bool `help:"Migrate, when the check finds nothing."`
+	ShowPayload bool `env:"-" help:"Show the text of the samples: it may be personal data."`
+	PrintSQL    bool `env:"-" name:"print-sql" help:"Print the whole migration as a script for a DBA, and do nothing."`
+	Execute     bool `env:"-" help:"Migrate, when the check finds nothing."`
 }
 
 // Run checks, prints or migrates.

@@ -13,16 +13,16 @@ import (
 )
 
 type rebuildCmd struct {
-	Index           string        `placeholder:"NAME" help:"Only this index. Default: all of the table."`
-	FillFactor      int           `name:"fillfactor" default:"98" placeholder:"PERCENT" help:"How full the pages are made, 1 to 100. Default 98: rows do not grow."`
-	Online          bool          `xor:"online" help:"While others work: the default."`
-	Offline         bool          `xor:"online" help:"While nobody can use the table, for editions that cannot do it online."`
-	MaxDuration     time.Duration `default:"60m" help:"Pause a resumable rebuild after so long, and begin no other; whole minutes to 168h. One that is not resumable runs to its end."`
-	LowPriorityWait time.Duration `default:"1m" help:"How long an online rebuild lets others pass before it gives up; whole minutes. 0 lets nobody pass, for the two seconds of a lock."`
-	MaxDOP          int           `name:"maxdop" placeholder:"N" help:"Threads of a rebuild at most. Default: the server's."`
-	Force           bool          `help:"Rebuild what gains nothing too."`
-	Abort           bool          `help:"Give paused rebuilds up instead: what they have built is dropped."`
-	Execute         bool          `help:"Do it. Without it only the plan is shown."`
+	Index           string        `env:"-" placeholder:"NAME" help:"Only this index. Default: all of the table."`
+	FillFactor      int           `env:"-" name:"fillfactor" default:"98" placeholder:"PERCENT" help:"How full the pages are made, 1 to 100. Default 98: rows do not grow."`
+	Online          bool          `env:"-" xor:"online" help:"While others work: the default."`
+	Offline         bool          `env:"-" xor:"online" help:"While nobody can use the table, for editions that cannot do it online."`
+	MaxDuration     time.Duration `env:"-" default:"60m" help:"Pause a resumable rebuild after so long, and begin no other; whole minutes to 168h. One that is not resumable runs to its end."`
+	LowPriorityWait time.Duration `env:"-" default:"1m" help:"How long an online rebuild lets others pass before it gives up; whole minutes. 0 lets nobody pass, for the two seconds of a lock."`
+	MaxDOP          int           `env:"-" name:"maxdop" placeholder:"N" help:"Threads of a rebuild at most. Default: the server's."`
+	Force           bool          `env:"-" help:"Rebuild what gains nothing too."`
+	Abort           bool          `env:"-" help:"Give paused rebuilds up instead: what they have built is dropped."`
+	Execute         bool          `env:"-" help:"Do it. Without it only the plan is shown."`
 }
 
 // Run rebuilds the indexes that gain.

@@ -15,12 +15,12 @@ type schemaCmd struct {
 
 // tableTypes are what of the table is open to choice.
 type tableTypes struct {
-	Payload       string `default:"VARCHAR(2000)" help:"Type of payload: VARCHAR(n), NVARCHAR(n) or either with MAX. headers are VARCHAR(2000), or NVARCHAR(2000) beside a Unicode payload."`
-	Collation     string `default:"Latin1_General_100_BIN2_UTF8" help:"Collation of payload and headers; database_default takes the database's."`
-	EventType     string `default:"VARCHAR(100)" help:"Type of event_type: VARCHAR(n), NVARCHAR(n), SMALLINT, INT or BIGINT."`
-	Aggregate     string `default:"VARCHAR(100)" help:"Type of aggregate_type and aggregate_id: VARCHAR(n) or NVARCHAR(n)."`
-	TextCollation string `default:"database_default" help:"Collation of the two."`
-	Slim          bool   `help:"Leave the INCLUDE of the claim index out: about half the log an event costs, for one key lookup."`
+	Payload       string `env:"-" default:"VARCHAR(2000)" help:"Type of payload: VARCHAR(n), NVARCHAR(n) or either with MAX. headers are VARCHAR(2000), or NVARCHAR(2000) beside a Unicode payload."`
+	Collation     string `env:"-" default:"Latin1_General_100_BIN2_UTF8" help:"Collation of payload and headers; database_default takes the database's."`
+	EventType     string `env:"-" default:"VARCHAR(100)" help:"Type of event_type: VARCHAR(n), NVARCHAR(n), SMALLINT, INT or BIGINT."`
+	Aggregate     string `env:"-" default:"VARCHAR(100)" help:"Type of aggregate_type and aggregate_id: VARCHAR(n) or NVARCHAR(n)."`
+	TextCollation string `env:"-" default:"database_default" help:"Collation of the two."`
+	Slim          bool   `env:"-" help:"Leave the INCLUDE of the claim index out: about half the log an event costs, for one key lookup."`
 }
 
 func (t tableTypes) options(a *app) scripts.Options {
@@ -34,7 +34,7 @@ func (t tableTypes) options(a *app) scripts.Options {
 
 type schemaPrintCmd struct {
 	tableTypes
-	Enqueue bool `help:"Print the procedure for writers instead, scripts/010_enqueue.sql."`
+	Enqueue bool `env:"-" help:"Print the procedure for writers instead, scripts/010_enqueue.sql."`
 }
 
 type schemaPrintResult struct {

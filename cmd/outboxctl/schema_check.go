@@ -13,8 +13,8 @@ import (
 // schemaFlags are what check and apply compare the table with.
 type schemaFlags struct {
 	tableTypes
-	BlockSize int64 `default:"50" placeholder:"N" help:"Ids that a writer takes with one value of the sequence: Hibernate's allocationSize. Default 50."`
-	Scan      bool  `help:"Count unknown values of status in a table of more than a million rows too, which reads all of it."`
+	BlockSize int64 `env:"-" default:"50" placeholder:"N" help:"Ids that a writer takes with one value of the sequence: Hibernate's allocationSize. Default 50."`
+	Scan      bool  `env:"-" help:"Count unknown values of status in a table of more than a million rows too, which reads all of it."`
 }
 
 func (f schemaFlags) schema(a *app) (s maintenance.Schema, closeDB func(), err error) {
@@ -85,7 +85,7 @@ func writeSQL(b *strings.Builder, sql string) {
 
 type schemaApplyCmd struct {
 	schemaFlags
-	Execute bool `help:"Do it. Without it only the plan is shown."`
+	Execute bool `env:"-" help:"Do it. Without it only the plan is shown."`
 }
 
 // Run adds what is missing.
