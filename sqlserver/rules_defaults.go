@@ -73,7 +73,7 @@ func defaultDefects(columns map[string]column, defaults map[string]columnDefault
 		}
 		problem := fmt.Sprintf("the column %s is NOT NULL without a default: an INSERT that does not name it fails, as those of sqlserver.Writer and of the procedure", name)
 		if sql := addDefault(name, names, definitions); sql != "" {
-			add(Should, name, problem, sql, "", true)
+			add(Must, name, problem, sql, "", true)
 		} else {
 			add(Should, name, problem, "", "give it a default, or let it be NULL", false)
 		}
