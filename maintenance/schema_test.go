@@ -67,7 +67,8 @@ func TestSchemaCheckFinds(t *testing.T) {
 	}{
 		"no claim index":       {"DROP INDEX IX_outbox_claim ON {events}", maintenance.Schema{}, []string{"must index IX_outbox_claim: the index IX_outbox_claim is not there +"}},
 		"disabled":             {"ALTER INDEX IX_outbox_retry ON {events} DISABLE", maintenance.Schema{}, []string{"must index IX_outbox_retry: the index IX_outbox_retry is disabled"}},
-		"no filter":            {"DROP INDEX IX_outbox_retry ON {events}; CREATE INDEX IX_outbox_retry ON {events} (retry_at, id)", maintenance.Schema{}, []string{"must index IX_outbox_retry: the index IX_outbox_retry is filtered by"}},
+		"no filter":            {"DROP INDEX IX_outbox_retry ON {events}; CREATE INDEX IX_outbox_retry ON {events} (retry_at, id)", maintenance.Schema{}, []string{"must index IX_outbox_retry: the index IX_outbox_retry has no filter, must be filtered by"}},
+		"status in the claim":  {"DROP INDEX IX_outbox_claim ON {events}; CREATE INDEX IX_outbox_claim ON {events} (event_type, status) INCLUDE (payload)", maintenance.Schema{}, []string{"must index IX_outbox_claim: the index IX_outbox_claim has no filter", "should index IX_outbox_claim: the index IX_outbox_claim includes columns and yet not"}},
 		"wrong first key":      {"DROP INDEX IX_outbox_retry ON {events}; CREATE INDEX IX_outbox_retry ON {events} (id) WHERE status = 2", maintenance.Schema{}, []string{"must index IX_outbox_retry: the index IX_outbox_retry has id as its first key column"}},
 		"wrong second key":     {"DROP INDEX IX_outbox_claim ON {events}; CREATE INDEX IX_outbox_claim ON {events} (event_type, created_at) WHERE status = 0", maintenance.Schema{}, []string{"must index IX_outbox_claim: the index IX_outbox_claim has the key (event_type, created_at)"}},
 		"id by the table":      {"DROP INDEX IX_outbox_claim ON {events}; CREATE INDEX IX_outbox_claim ON {events} (event_type) WHERE status = 0", maintenance.Schema{}, nil},
@@ -96,7 +97,7 @@ func TestSchemaCheckFinds(t *testing.T) {
 			"should column dbo.outbox_event.status: no trusted CHECK holds status to 0, 1 and 2",
 		}},
 		"no default of status": {"ALTER TABLE {events} DROP CONSTRAINT DF_outbox_event_status", maintenance.Schema{}, []string{
-			"should column dbo.outbox_event.status: the column status is NOT NULL without a default: an INSERT that does not name it fails, as those of sqlserver.Writer and of the procedure +",
+			"must column dbo.outbox_event.status: the column status is NOT NULL without a default: an INSERT that does not name it fails, as those of sqlserver.Writer and of the procedure +",
 		}},
 		"wrong default of status": {"ALTER TABLE {events} DROP CONSTRAINT DF_outbox_event_status; ALTER TABLE {events} ADD CONSTRAINT DF_s DEFAULT (1) FOR status", maintenance.Schema{}, []string{
 			"must column dbo.outbox_event.status: the default of status is ((1))",

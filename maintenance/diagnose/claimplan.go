@@ -221,7 +221,7 @@ func judgeClaim(f claimFacts, c claim, sec *Section) {
 	if len(sec.Evidence.Findings) > trouble || c.name == "FlipClaim" {
 		return
 	}
-	if i := slices.IndexFunc(p.accesses, func(a planAccess) bool { return f.exists && f.wide[a.index] }); i >= 0 {
+	if i := slices.IndexFunc(p.accesses, func(a planAccess) bool { return f.exists && f.wide[a.index] && !strings.EqualFold(a.index, f.index) }); i >= 0 {
 		sec.find(Warn, fmt.Sprintf("%s seeks %s, not %s: an index without a filter holds every event that was ever published until it is purged.", label, p.accesses[i].index, f.index),
 			fmt.Sprintf("name %s in an INDEX hint, or drop %s", f.index, p.accesses[i].index))
 		return

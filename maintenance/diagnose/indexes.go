@@ -60,7 +60,7 @@ OPTION (RECOMPILE);`
 
 func indexesSection(ctx context.Context, s *source, sec Section) (Section, error) {
 	f := indexFacts{latches: make(map[int]latches), forced: s.env.forced}
-	f.engine, f.now, f.claimIndex, f.events = s.env.Engine, s.env.now, s.claimIndex(), s.names.Events()
+	f.engine, f.now, f.claimIndex, f.retryIndex, f.events = s.env.Engine, s.env.now, s.claimIndex(), s.name("{retry_index}"), s.names.Events()
 	f.definitionGrant = s.env.grant(ofDatabase, "VIEW DEFINITION")
 	var err error
 	if f.catalog, err = s.indexes.read(ctx); err != nil {

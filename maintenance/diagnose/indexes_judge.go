@@ -58,6 +58,10 @@ func judgeIndexes(f indexFacts, sec Section) Section {
 	return sec
 }
 
+// remake is said of the two indexes without which a worker stops: never to drop
+// them.
+const remake = "run the CREATE INDEX … WITH (DROP_EXISTING = ON) that outboxctl schema check prints for it: there is no moment without the index"
+
 // judgeClaimIndex: is there a filtered index that a claim can seek?
 func (f indexFacts) judgeClaimIndex(sec *Section) {
 	d, ok := f.catalog.find(f.claimIndex)
@@ -73,11 +77,11 @@ func (f indexFacts) judgeClaimIndex(sec *Section) {
 		sec.find(Bad, fmt.Sprintf("The index %s is disabled: nothing uses it, and a worker stops with error 315.", d.name), "outboxctl rebuild --index "+d.name+" --execute")
 		return
 	case !d.filtered:
-		sec.find(Bad, fmt.Sprintf("The index %s has no filter: it holds all %s rows instead of the pending ones, and every event stays in it until the purge.", d.name, grouped(float64(f.rows()))), "drop it and create it as outboxctl schema print shows it, WHERE status = 0")
+		sec.find(Bad, fmt.Sprintf("The index %s has no filter: it holds all %s rows instead of the pending ones, and every event stays in it until the purge.", d.name, grouped(float64(f.rows()))), remake)
 	case d.filter != "" && d.onStatus() != "0":
-		sec.find(Bad, fmt.Sprintf("The index %s is filtered by %s, not by status = 0: the claim cannot use it (error 8622).", d.name, d.filter), "drop it and create it as outboxctl schema print shows it")
+		sec.find(Bad, fmt.Sprintf("The index %s is filtered by %s, not by status = 0: the claim cannot use it (error 8622).", d.name, d.filter), remake)
 	case first != "event_type":
-		sec.find(Bad, fmt.Sprintf("The index %s begins with %s, not with event_type: a claim reads the backlog of all types.", d.name, first), "drop it and create it as outboxctl schema print shows it")
+		sec.find(Bad, fmt.Sprintf("The index %s begins with %s, not with event_type: a claim reads the backlog of all types.", d.name, first), remake)
 	}
 	if !d.has("payload") || d.onStatus() != "0" {
 		return
@@ -106,7 +110,7 @@ func (f indexFacts) judgeUse(d indexDef, sec *Section) {
 		}
 		return
 	}
-	if d.constraint || d.onStatus() == "2" || d.filtered && d.filter == "" {
+	if d.constraint || f.ofWorker(d) || d.onStatus() == "2" || d.filtered && d.filter == "" {
 		return
 	}
 	z, log := f.storage.sizes[d.id], f.indexLog(d)
@@ -120,7 +124,7 @@ func (f indexFacts) judgeUse(d indexDef, sec *Section) {
 
 // judgeStatusKey: the flip moves an entry whose key holds status.
 func (f indexFacts) judgeStatusKey(d indexDef, sec *Section) {
-	if d.id <= 1 || d.disabled || !d.keyed("status") {
+	if d.id <= 1 || d.disabled || !d.keyed("status") || f.ofWorker(d) && d.onStatus() != "" {
 		return
 	}
 	log := f.indexLog(d)
@@ -129,6 +133,10 @@ func (f indexFacts) judgeStatusKey(d indexDef, sec *Section) {
 		text += fmt.Sprintf(", the payload with it. That is %s of index for every published event", size(log.EntryBytes))
 	}
 	text += fmt.Sprintf(", and %s of log over its life.", size(log.PerEvent()))
+	if f.ofWorker(d) {
+		sec.find(Bad, text, remake)
+		return
+	}
 	sec.find(Bad, text, fmt.Sprintf("drop %s: %s has status in its filter, so that a flip only takes the entry out", d.name, f.claimIndex))
 }
 

@@ -137,6 +137,9 @@ func TestJudgeIndexes(t *testing.T) {
 		{"no claim index", func(f *indexFacts) { f.catalog.indexes = f.catalog.indexes[:1] }, Bad, []string{"There is no index IX_outbox_claim", "45,000,000 rows", "schema apply"}},
 		{"no filter", func(f *indexFacts) { f.catalog.indexes[1].filtered = false }, Bad, []string{"IX_outbox_claim has no filter"}},
 		{"another filter", func(f *indexFacts) { f.catalog.indexes[1].filter = "([status]=(1))" }, Bad, []string{"is filtered by ([status]=(1))", "8622"}},
+		{"no filter, and status in the key", func(f *indexFacts) {
+			f.catalog.indexes[1] = indexDef{id: 2, name: "IX_outbox_claim", keys: []string{"event_type", "status"}, included: []string{"payload"}}
+		}, Bad, []string{"IX_outbox_claim has no filter", "status is a key column of IX_outbox_claim", "DROP_EXISTING = ON"}},
 		{"another key", func(f *indexFacts) { f.catalog.indexes[1].keys = []string{"id"} }, Bad, []string{"begins with id"}},
 		{"ghosts at the head", func(f *indexFacts) {
 			f.storage.head = headCost{reads: 48_000, known: true}

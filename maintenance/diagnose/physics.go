@@ -27,8 +27,15 @@ type physicsFacts struct {
 	measuredRate float64
 	measuredFrom time.Time
 	claimIndex   string
+	retryIndex   string
 	events       string // the event table, quoted
 	reasons      []string
+}
+
+// ofWorker says that it is one of the two indexes that the worker's statements
+// name in a hint: nothing may tell a person to drop it.
+func (f physicsFacts) ofWorker(d indexDef) bool {
+	return strings.EqualFold(d.name, f.claimIndex) || strings.EqualFold(d.name, f.retryIndex)
 }
 
 // limit is what the service gives; source says who said so, or why nobody did.
@@ -67,7 +74,7 @@ FROM   master.sys.server_resource_stats AS r
 ORDER BY r.end_time DESC;`
 
 func physicsSection(ctx context.Context, s *source, sec Section) (Section, error) {
-	f := physicsFacts{engine: s.env.Engine, objective: s.env.ServiceObjective, now: s.env.now, claimIndex: s.claimIndex(), events: s.names.Events()}
+	f := physicsFacts{engine: s.env.Engine, objective: s.env.ServiceObjective, now: s.env.now, claimIndex: s.claimIndex(), retryIndex: s.name("{retry_index}"), events: s.names.Events()}
 	var err error
 	if f.catalog, err = s.indexes.read(ctx); err != nil {
 		return sec, err

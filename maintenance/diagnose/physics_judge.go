@@ -230,7 +230,7 @@ func (f physicsFacts) savings(rate float64) Table {
 			slim := log
 			slim.EntryBytes = min(log.EntryBytes, 40)
 			add("leave the payload out of "+d.name, float64(z.rows)*(log.EntryBytes-slim.EntryBytes), log.PerEvent()-slim.PerEvent(), "outboxctl bench claim says what the lookups cost")
-		case d.onStatus() == "":
+		case d.onStatus() == "" && !f.ofWorker(d):
 			add("drop "+d.name+", if nobody reads it", z.usedBytes, log.PerEvent(), "the section on indexes says who reads it")
 		}
 	}

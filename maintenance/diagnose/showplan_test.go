@@ -110,6 +110,7 @@ func TestJudgeClaimPlan(t *testing.T) {
 		{"lookups of the slim index", claimFacts{exists: true, slim: true, claims: []claim{of("ClaimEvents", claimText, lookup, good)}}, OK, []string{"The claim index is the slim one"}},
 		{"lookups nobody asked for", claimFacts{exists: true, claims: []claim{of("ClaimEvents", claimText, lookup, good)}}, Warn, []string{"looks every row up in the primary key"}},
 		{"a wide index instead", claimFacts{exists: true, wide: map[string]bool{"IX_wide": true}, claims: []claim{of("", own, strings.ReplaceAll(seek, "IX_outbox_claim", "IX_wide"), good)}}, Warn, []string{"seeks IX_wide, not IX_outbox_claim"}},
+		{"the claim index without its filter", claimFacts{exists: true, wide: map[string]bool{"IX_outbox_claim": true}, claims: []claim{of("", own, seek, good)}}, OK, []string{"seeks IX_outbox_claim: "}},
 		{"no plan", claimFacts{exists: true, claims: []claim{{cachedStatement: ran("ClaimEvents", claimText, 1, 1, 1, 1), problem: "Evicted.", remedy: "GRANT x"}}}, Unknown, []string{"ClaimEvents SELECT: Evicted. GRANT x"}},
 	} {
 		t.Run(c.name, func(t *testing.T) {

@@ -105,6 +105,15 @@ func TestTraps(t *testing.T) {
 			"drop IX_Outbox_Status_Event_Type_Covering",
 		},
 		{
+			"status in the claim index", func(o *outbox) {
+				o.exec("CREATE INDEX IX_outbox_claim ON dbo.outbox_event (event_type, status) INCLUDE (payload) WITH (DROP_EXISTING = ON)")
+				o.events(5)
+			},
+			"indexes", diagnose.Bad,
+			[]string{"The index IX_outbox_claim has no filter", "status is a key column of IX_outbox_claim"},
+			"DROP_EXISTING = ON",
+		},
+		{
 			"an index that nobody reads", func(o *outbox) {
 				o.exec("CREATE INDEX IX_nobody ON dbo.outbox_event (created_at)")
 				o.exec("INSERT INTO dbo.outbox_event (id, aggregate_type, aggregate_id, event_type, payload) VALUES (100000, 'order', '1', 'order.created', '{}')")
