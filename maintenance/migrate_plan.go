@@ -330,7 +330,7 @@ func (m Migration) describe(p *migrationPlan) {
 		}
 	}
 	if !p.column.toUTF8 {
-		note("after the change nothing notices a character that %s lacks: only a UTF-8 collation keeps what is written later. Go programs with a sqlserver.Writer must be restarted, they remember the old type", p.column.toCollation)
+		note("after the change nothing notices a character that %s lacks: only a UTF-8 collation keeps what is written later. sqlserver.Writer sees the new type and refuses such text; the procedure does too if it is made anew from this version's 010_enqueue.sql", p.column.toCollation)
 	}
 	if !m.online(p) {
 		note("the old text stays in the rows until they are rebuilt: run outboxctl rebuild afterwards")

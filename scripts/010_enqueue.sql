@@ -104,10 +104,16 @@ BEGIN
         THROW 50000, @message, 1;
 
     DECLARE @increment BIGINT, @blocks BIGINT, @range SQL_VARIANT, @first BIGINT, @used SQL_VARIANT;
+    DECLARE @ids TABLE (id BIGINT NOT NULL PRIMARY KEY); -- of an IDENTITY column
+
+    -- Inside the caller's transaction, where there is one. Where there is none, the
+    -- INSERT would be committed before what follows it could refuse it.
+    BEGIN TRANSACTION;
 
     IF COLUMNPROPERTY(OBJECT_ID(N'[dbo].[outbox_event]'), N'id', 'IsIdentity') = 1
     BEGIN
         INSERT INTO [dbo].[outbox_event] (aggregate_type, aggregate_id, event_type, payload, headers)
+        OUTPUT inserted.id INTO @ids (id)
         SELECT e.aggregate_type, e.aggregate_id, e.event_type,
                ISNULL(e.payload, e.payload_json), ISNULL(e.headers, e.headers_json)
         FROM   OPENJSON(@events) AS j
@@ -123,44 +129,75 @@ BEGIN
 
         IF @@ROWCOUNT <> @count
             THROW 50000, N'outbox: not every event was written', 1;
-        RETURN 0;
+    END;
+    ELSE
+    BEGIN
+        -- Each value of the sequence stands for INCREMENT BY ids: the events take
+        -- as many whole blocks as they need.
+        SELECT @increment = CAST(s.increment AS BIGINT)
+        FROM   sys.sequences AS s
+        WHERE  s.object_id = OBJECT_ID(N'[dbo].[outbox_event_seq]');
+
+        IF @increment IS NULL OR @increment < 1
+            THROW 50000, N'outbox: the sequence [dbo].[outbox_event_seq] is missing, does not ascend, or this login has no UPDATE right on it', 1;
+
+        SET @blocks = (@count + @increment - 1) / @increment;
+        EXEC sys.sp_sequence_get_range
+             @sequence_name      = N'[dbo].[outbox_event_seq]',
+             @range_size         = @blocks,
+             @range_first_value  = @range OUTPUT,
+             @sequence_increment = @used OUTPUT;
+        SET @first = CAST(@range AS BIGINT);
+
+        IF CAST(@used AS BIGINT) <> @increment
+            THROW 50000, N'outbox: the increment of the sequence [dbo].[outbox_event_seq] has just changed', 1;
+
+        INSERT INTO [dbo].[outbox_event] (id, aggregate_type, aggregate_id, event_type, payload, headers)
+        SELECT @first + CAST(j.[key] AS BIGINT), e.aggregate_type, e.aggregate_id, e.event_type,
+               ISNULL(e.payload, e.payload_json), ISNULL(e.headers, e.headers_json)
+        FROM   OPENJSON(@events) AS j
+        CROSS APPLY OPENJSON(j.value) WITH (
+            aggregate_type NVARCHAR(MAX) '$.aggregate_type',
+            aggregate_id   NVARCHAR(MAX) '$.aggregate_id',
+            event_type     NVARCHAR(MAX) '$.event_type',
+            payload        NVARCHAR(MAX) '$.payload',
+            payload_json   NVARCHAR(MAX) '$.payload' AS JSON,
+            headers        NVARCHAR(MAX) '$.headers',
+            headers_json   NVARCHAR(MAX) '$.headers' AS JSON) AS e;
+
+        IF @@ROWCOUNT <> @count
+            THROW 50000, N'outbox: not every event was written', 1;
     END;
 
-    -- Each value of the sequence stands for INCREMENT BY ids: the events take
-    -- as many whole blocks as they need.
-    SELECT @increment = CAST(s.increment AS BIGINT)
-    FROM   sys.sequences AS s
-    WHERE  s.object_id = OBJECT_ID(N'[dbo].[outbox_event_seq]');
+    -- The types and collations above are those of the day when this script was
+    -- made. A migration may have changed the columns since, and a conversion into
+    -- a code page replaces what that does not have in silence, so the other
+    -- characters are read back. The catalog would tell it for less, but shows
+    -- nothing to a caller who has EXECUTE alone. (RTRIM, for CHAR pads.)
+    -- ASCII survives every code page and needs no look.
+    IF CHARINDEX(N'\u', @events) > 0
+       OR DATALENGTH(@events) <> 2 * DATALENGTH(CONVERT(VARCHAR(MAX), CAST(@events AS NVARCHAR(MAX)) COLLATE Latin1_General_100_BIN2_UTF8))
+        IF EXISTS (SELECT 1
+                   FROM   OPENJSON(@events) AS j
+                   CROSS APPLY OPENJSON(j.value) WITH (
+                       aggregate_type NVARCHAR(MAX) '$.aggregate_type',
+                       aggregate_id   NVARCHAR(MAX) '$.aggregate_id',
+                       event_type     NVARCHAR(MAX) '$.event_type',
+                       payload        NVARCHAR(MAX) '$.payload',
+                       payload_json   NVARCHAR(MAX) '$.payload' AS JSON,
+                       headers        NVARCHAR(MAX) '$.headers',
+                       headers_json   NVARCHAR(MAX) '$.headers' AS JSON) AS e
+                   LEFT JOIN (SELECT i.id, ROW_NUMBER() OVER (ORDER BY i.id) - 1 AS n FROM @ids AS i) AS k
+                          ON k.n = CAST(j.[key] AS BIGINT)
+                   INNER JOIN [dbo].[outbox_event] AS s ON s.id = ISNULL(k.id, @first + CAST(j.[key] AS BIGINT))
+                   WHERE  CONVERT(VARBINARY(MAX), RTRIM(CONVERT(NVARCHAR(MAX), s.aggregate_type))) <> CONVERT(VARBINARY(MAX), RTRIM(e.aggregate_type))
+                   OR     CONVERT(VARBINARY(MAX), RTRIM(CONVERT(NVARCHAR(MAX), s.aggregate_id))) <> CONVERT(VARBINARY(MAX), RTRIM(e.aggregate_id))
+                   OR     CONVERT(VARBINARY(MAX), RTRIM(CONVERT(NVARCHAR(MAX), s.event_type))) <> CONVERT(VARBINARY(MAX), RTRIM(e.event_type))
+                   OR     CONVERT(VARBINARY(MAX), RTRIM(CONVERT(NVARCHAR(MAX), s.payload))) <> CONVERT(VARBINARY(MAX), RTRIM(ISNULL(e.payload, e.payload_json)))
+                   OR     CONVERT(VARBINARY(MAX), RTRIM(CONVERT(NVARCHAR(MAX), s.headers))) <> CONVERT(VARBINARY(MAX), RTRIM(ISNULL(e.headers, e.headers_json))))
+            THROW 50000, N'outbox: an event has characters that its column, whose type or collation has changed, does not have: make the procedure anew from 010_enqueue.sql with the types of the table', 1;
 
-    IF @increment IS NULL OR @increment < 1
-        THROW 50000, N'outbox: the sequence [dbo].[outbox_event_seq] is missing, does not ascend, or this login has no UPDATE right on it', 1;
-
-    SET @blocks = (@count + @increment - 1) / @increment;
-    EXEC sys.sp_sequence_get_range
-         @sequence_name      = N'[dbo].[outbox_event_seq]',
-         @range_size         = @blocks,
-         @range_first_value  = @range OUTPUT,
-         @sequence_increment = @used OUTPUT;
-    SET @first = CAST(@range AS BIGINT);
-
-    IF CAST(@used AS BIGINT) <> @increment
-        THROW 50000, N'outbox: the increment of the sequence [dbo].[outbox_event_seq] has just changed', 1;
-
-    INSERT INTO [dbo].[outbox_event] (id, aggregate_type, aggregate_id, event_type, payload, headers)
-    SELECT @first + CAST(j.[key] AS BIGINT), e.aggregate_type, e.aggregate_id, e.event_type,
-           ISNULL(e.payload, e.payload_json), ISNULL(e.headers, e.headers_json)
-    FROM   OPENJSON(@events) AS j
-    CROSS APPLY OPENJSON(j.value) WITH (
-        aggregate_type NVARCHAR(MAX) '$.aggregate_type',
-        aggregate_id   NVARCHAR(MAX) '$.aggregate_id',
-        event_type     NVARCHAR(MAX) '$.event_type',
-        payload        NVARCHAR(MAX) '$.payload',
-        payload_json   NVARCHAR(MAX) '$.payload' AS JSON,
-        headers        NVARCHAR(MAX) '$.headers',
-        headers_json   NVARCHAR(MAX) '$.headers' AS JSON) AS e;
-
-    IF @@ROWCOUNT <> @count
-        THROW 50000, N'outbox: not every event was written', 1;
+    COMMIT TRANSACTION;
     RETURN 0;
 END;
 GO

@@ -120,3 +120,29 @@ func TestWriterMeetsAChangeBetweenLookAndWrite(t *testing.T) {
 		t.Errorf("%d events, want the first only", n)
 	}
 }
+
+// The procedure was made for the type of before.
+func TestProcedureSeesAMigratedColumn(t *testing.T) {
+	for name, make := range map[string]func(*testing.T) *outbox{"sequence": wideOutbox, "identity": identityTable} {
+		t.Run(name, func(t *testing.T) {
+			b := make(t)
+			b.options.Payload = "NVARCHAR(2000)"
+			procedure := b.installProcedure()
+			b.exec("DROP INDEX IX_outbox_claim ON {events}")
+			b.exec(toCodePage)
+			const good, bad = `{"aggregate_type":"a","aggregate_id":"b","event_type":"c","payload":"Größe"}`,
+				`{"aggregate_type":"a","aggregate_id":"b","event_type":"c","payload":"日本"}`
+			if err := b.call(procedure, "["+good+","+good+"]"); err != nil {
+				t.Errorf("what the new column has: %v", err)
+			}
+			for _, text := range []string{bad, strings.Replace(bad, "日本", `\u65e5\u672c`, 1)} {
+				if err := b.call(procedure, "["+good+","+text+"]"); err == nil || !strings.Contains(err.Error(), "has changed") {
+					t.Errorf("%s: %v", text, err)
+				}
+			}
+			if n := b.number("SELECT COUNT(*) FROM {events} WHERE payload = 'Größe'"); n != 2 || b.number("SELECT COUNT(*) FROM {events}") != 2 {
+				t.Errorf("%d events are as they were sent, want the first two and no other", n)
+			}
+		})
+	}
+}
