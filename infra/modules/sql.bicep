@@ -1,0 +1,50 @@
+// A server with Entra logins only, and a database. Neither has a password.
+param name string
+param location string
+param databaseName string
+param databaseSku object
+param adminLogin string
+param adminObjectId string
+param adminType string
+
+@description('Everything in Azure may try to log in, which Container Apps without a network of its own needs. Entra still decides.')
+param allowAzureServices bool = true
+
+resource server 'Microsoft.Sql/servers@2025-01-01' = {
+  name: '${name}-${uniqueString(resourceGroup().id)}'
+  location: location
+  properties: {
+    minimalTlsVersion: '1.2'
+    publicNetworkAccess: 'Enabled'
+    administrators: {
+      administratorType: 'ActiveDirectory'
+      azureADOnlyAuthentication: true
+      principalType: adminType
+      login: adminLogin
+      sid: adminObjectId
+      tenantId: tenant().tenantId
+    }
+  }
+}
+
+// 0.0.0.0 is Azure's sign for "services inside Azure".
+resource azure 'Microsoft.Sql/servers/firewallRules@2025-01-01' = if (allowAzureServices) {
+  parent: server
+  name: 'AllowAllWindowsAzureIps'
+  properties: {
+    startIpAddress: '0.0.0.0'
+    endIpAddress: '0.0.0.0'
+  }
+}
+
+resource database 'Microsoft.Sql/servers/databases@2025-01-01' = {
+  parent: server
+  name: databaseName
+  location: location
+  sku: databaseSku
+  properties: {
+    zoneRedundant: false
+  }
+}
+
+output host string = server.properties.fullyQualifiedDomainName

@@ -1,0 +1,33 @@
+// Thousands of events a second: Service Bus Premium, a topic with sessions, larger
+// batches on more lanes, replicas over zones in a network of your own.
+using '../main.bicep'
+
+param name = 'outbox'
+param image = readEnvironmentVariable('DEPLOY_IMAGE')
+param registryName = readEnvironmentVariable('DEPLOY_REGISTRY', '')
+param sqlServerHost = readEnvironmentVariable('DEPLOY_SQL_HOST')
+param databaseName = readEnvironmentVariable('DEPLOY_SQL_DATABASE', 'outbox')
+
+param infrastructureSubnetId = readEnvironmentVariable('DEPLOY_SUBNET_ID')
+param zoneRedundant = true
+
+param serviceBusSku = 'Premium'
+param messagingUnits = 2
+param entities = [
+  { name: 'orders', kind: 'topic', sessions: true, subscriptions: ['billing', 'shipping'] }
+  { name: 'audit', kind: 'queue' }
+]
+param routes = '''
+routes:
+  - event-type: audit-entry
+    entity: audit
+default:
+  entity: orders
+  session-id-from-aggregate: true
+'''
+
+param replicas = 3
+param cpu = '1.0'
+param memory = '2Gi'
+param lanes = 4
+param batch = 1000

@@ -1,0 +1,18 @@
+// Up to about 500 events a second: Service Bus Standard, two replicas of which one
+// is enough, a database that exists.
+using '../main.bicep'
+
+param name = 'outbox'
+param image = readEnvironmentVariable('DEPLOY_IMAGE')
+param registryName = readEnvironmentVariable('DEPLOY_REGISTRY', '')
+param sqlServerHost = readEnvironmentVariable('DEPLOY_SQL_HOST')
+param databaseName = readEnvironmentVariable('DEPLOY_SQL_DATABASE', 'outbox')
+
+param serviceBusSku = 'Standard'
+param entities = [
+  { name: 'outbox-events', kind: 'queue' }
+]
+
+// Two replicas share the 1,000 messages a second of a Standard namespace.
+param replicas = 2
+param serviceBusRate = 450
