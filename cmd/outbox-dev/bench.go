@@ -23,6 +23,7 @@ type benchCmd struct {
 	Lanes      int      `default:"${lanes}" help:"Claim lanes of pipeline, claim-only and publish-only. The others have what their articles say."`
 	Batch      int      `default:"${batch}" help:"Events a claim of those three takes at most."`
 	Seconds    float64  `default:"15" help:"A strategy that has not emptied the backlog by then stops claiming, and is judged by what it moved."`
+	Lone       int      `default:"30" help:"Single events for an idle pipeline afterwards, to see how long each is in the outbox."`
 	JSON       bool     `name:"json" help:"Print the result as one JSON object."`
 }
 
@@ -53,6 +54,8 @@ func (c *benchCmd) Validate() error {
 		return fmt.Errorf("--lanes is %d, it may be 1 to %d", c.Lanes, worker.MaxLanes)
 	case c.Batch < 1 || c.Batch > worker.MaxBatch:
 		return fmt.Errorf("--batch is %d, it may be 1 to %d", c.Batch, worker.MaxBatch)
+	case c.Lone < 0 || c.Lone > 10_000:
+		return fmt.Errorf("--lone is %d, it may be 0 to 10000", c.Lone)
 	case c.Seconds <= 0 || c.Seconds > 3600:
 		return fmt.Errorf("--seconds is %g, it may be above 0 and up to 3600", c.Seconds)
 	}
@@ -145,8 +148,20 @@ func (c *benchCmd) measure(ctx context.Context, network, strategy string, log io
 	if r.Processed, r.Receipts, err = table.count(ctx); err != nil {
 		return r, err
 	}
-	r.Altered, err = broker.altered()
-	return r, err
+	if r.Altered, err = broker.altered(); err != nil {
+		return r, err
+	}
+	if r.Outbox, err = broker.waits(0); err != nil {
+		return r, err
+	}
+	if strategy == "pipeline" && c.Lone > 0 && r.Processed == int64(c.Backlog) {
+		lone, err := c.lone(ctx, log, database, broker, table)
+		if err != nil {
+			return r, err
+		}
+		r.Lone = &lone
+	}
+	return r, nil
 }
 
 func (r benchReport) print(w io.Writer, asJSON bool) error {

@@ -8,11 +8,13 @@ import (
 	"io"
 	"os"
 	"os/exec"
+	"strconv"
 	"strings"
 	"time"
 
 	"azsqloutbox/cmd/outbox-dev/local"
 	"azsqloutbox/scripts"
+	"azsqloutbox/servicebus"
 	busemulator "azsqloutbox/servicebus/emulator"
 	sqlemulator "azsqloutbox/sqlserver/emulator"
 )
@@ -30,6 +32,7 @@ type benchEngineCmd struct {
 const (
 	askCounts  = "counts"
 	askAltered = "altered"
+	askWaits   = "waits since" // the number of an event follows
 )
 
 // benchCounts is what an engine has done and used since it was started.
@@ -103,6 +106,9 @@ func (c *benchEngineCmd) broker(s streams) error {
 			}
 			return altered
 		}
+		if first, ok := strings.CutPrefix(question, askWaits); ok {
+			return waits(server, strings.TrimSpace(first))
+		}
 		stats, queue := server.Stats(), server.Counts(local.Entity)
 		sends := stats.Batches
 		if sends == 0 { // a strategy sends either batches or single messages
@@ -110,6 +116,21 @@ func (c *benchEngineCmd) broker(s streams) error {
 		}
 		return benchCounts{CPU: cpuTime(), Sends: sends, Received: queue.Enqueued, Duplicates: queue.Duplicates}
 	})
+}
+
+// waits is how long the events from the first on were in the outbox: from
+// created_at to the enqueued time, which are of one clock here, in whole
+// milliseconds.
+func waits(server *busemulator.Server, first string) benchTimes {
+	from, _ := strconv.ParseInt(first, 10, 64)
+	l := &latencies{}
+	for m := range server.Each(local.Entity) {
+		id, _ := m.ApplicationProperties[servicebus.PropertyEventID].(int64)
+		if created, ok := m.ApplicationProperties[servicebus.PropertyCreatedAt].(time.Time); ok && id >= from {
+			l.add(&l.publish, m.EnqueuedAt.Sub(created))
+		}
+	}
+	return benchTimes{P50: l.quantile(&l.publish, .5), P99: l.quantile(&l.publish, .99)}
 }
 
 func answer(out io.Writer, address string, reply func(question string) any) error {
@@ -180,6 +201,12 @@ func (e *benchEngine) counts() (n benchCounts, err error) {
 func (e *benchEngine) altered() (n int, err error) {
 	err = e.ask(askAltered, &n)
 	return n, err
+}
+
+// waits is how long the events from first on were in the outbox.
+func (e *benchEngine) waits(first int) (t benchTimes, err error) {
+	err = e.ask(fmt.Sprint(askWaits, " ", first), &t)
+	return t, err
 }
 
 // close ends the process and returns when it has ended.

@@ -10,9 +10,21 @@ import (
 	"azsqloutbox/cmd/outbox-worker/service"
 )
 
-// benchPipeline is outbox-worker itself, told to drain, save for its port. Its
-// time begins before it has proved its rights on the tables.
+// benchPipeline is outbox-worker, told to drain. Its time begins before it has
+// proved its rights on the tables.
 func benchPipeline(ctx context.Context, t *benchTask) error {
+	ctx, stop := context.WithDeadline(ctx, t.end)
+	defer stop()
+	return t.runService(ctx, true)
+}
+
+// benchIdle is outbox-worker until the parent has seen enough and ends ctx.
+func benchIdle(ctx context.Context, t *benchTask) error {
+	return t.runService(ctx, false)
+}
+
+// runService runs outbox-worker itself, save for its port.
+func (t *benchTask) runService(ctx context.Context, drain bool) error {
 	settings, err := service.DefaultSettings()
 	if err != nil {
 		return err
@@ -20,14 +32,12 @@ func benchPipeline(ctx context.Context, t *benchTask) error {
 	settings.SQL.DSN = t.DSN
 	settings.ServiceBus.ConnectionString = t.Bus
 	settings.ServiceBus.Entity, settings.ServiceBus.Source = local.Entity, source
-	settings.Claim.Lanes, settings.Claim.Batch, settings.Claim.Drain = t.Lanes, t.Batch, true
+	settings.Claim.Lanes, settings.Claim.Batch, settings.Claim.Drain = t.Lanes, t.Batch, drain
 	settings.Process.Listen = "off"
 	settings.Observer = benchObserver{t.took, t}
 	w, err := service.New(settings, zap.NewNop())
 	if err != nil {
 		return fmt.Errorf("make a worker: %w", err)
 	}
-	ctx, stop := context.WithDeadline(ctx, t.end)
-	defer stop()
 	return w.Run(ctx)
 }

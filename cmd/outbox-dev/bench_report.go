@@ -49,6 +49,11 @@ type benchResult struct {
 	Claim   benchTimes `json:"claim_ms"`
 	Publish benchTimes `json:"publish_ms"`
 	Settle  benchTimes `json:"settle_ms"`
+	// Outbox is how long the events of the backlog were in it, from their insert
+	// until the broker had them: mostly the time to empty it.
+	Outbox benchTimes `json:"outbox_ms"`
+	// Lone, of pipeline alone, is the same for single events on an idle worker.
+	Lone *benchLone `json:"lone,omitempty"`
 
 	// Requests to the database; those of them that carry statements; messages or
 	// batches sent to the broker.
@@ -131,14 +136,14 @@ func (b *benchReport) compare() {
 
 func (b benchReport) text(w io.Writer) error {
 	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', tabwriter.AlignRight)
-	fmt.Fprintln(t, "network\tstrategy\tevents\tevents/s\tof pipeline\tclaim ms\tpublish ms\tsettle ms\tCPU µs\tMiB\tallocs\ttrips\tstatements\tsends\t")
+	fmt.Fprintln(t, "network\tstrategy\tevents\tevents/s\tof pipeline\tclaim ms\tpublish ms\tsettle ms\toutbox ms\tCPU µs\tMiB\tallocs\ttrips\tstatements\tsends\t")
 	for _, r := range b.Results {
 		share := "-"
 		if ratio := r.Ratios["pipeline"]; ratio > 0 {
 			share = fmt.Sprintf("%.2f", ratio)
 		}
-		fmt.Fprintf(t, "%s\t%s\t%d\t%.0f\t%s\t%s\t%s\t%s\t%.1f\t%.0f\t%.1f\t%.1f\t%.1f\t%.1f\t\n",
-			r.Network, r.Strategy, r.Events, r.EventsPerSecond, share, r.Claim, r.Publish, r.Settle,
+		fmt.Fprintf(t, "%s\t%s\t%d\t%.0f\t%s\t%s\t%s\t%s\t%s\t%.1f\t%.0f\t%.1f\t%.1f\t%.1f\t%.1f\t\n",
+			r.Network, r.Strategy, r.Events, r.EventsPerSecond, share, r.Claim, r.Publish, r.Settle, r.Outbox,
 			r.CPUMicros, r.PeakMiB, r.Allocations, r.RoundTrips, r.Statements, r.Sends)
 	}
 	if err := t.Flush(); err != nil {
@@ -155,6 +160,9 @@ run much less.
 	for _, r := range b.Results {
 		if r.LimitShare > 0 {
 			fmt.Fprintf(w, "%s: pipeline reaches %.2f of what claim-only and publish-only allow together.\n", r.Network, r.LimitShare)
+		}
+		if r.Lone != nil {
+			fmt.Fprintf(w, "%s: a lone event is %s ms in the outbox of an idle pipeline, which sends %.1f statements a second.\n", r.Network, r.Lone.Outbox, r.Lone.Statements)
 		}
 	}
 	return nil

@@ -39,13 +39,19 @@ FROM   GENERATE_SERIES(CAST(@first AS BIGINT), CAST(@last AS BIGINT)) AS g;`
 // says what is in them.
 func (t benchTable) fill(ctx context.Context, n, payload int) error {
 	for first := 1; first <= n; first += fillStep {
-		last := min(first+fillStep-1, n)
-		_, err := t.ExecContext(ctx, fillBenchSQL,
-			sql.Named("event_type", mssql.VarCharMax(benchType)), sql.Named("filler", mssql.VarCharMax(filler[:2000])),
-			sql.Named("payload", payload), sql.Named("first", first), sql.Named("last", last))
-		if err != nil {
-			return fmt.Errorf("insert the events %d to %d: %w", first, last, err)
+		if err := t.insert(ctx, first, min(first+fillStep-1, n), payload); err != nil {
+			return err
 		}
+	}
+	return nil
+}
+
+func (t benchTable) insert(ctx context.Context, first, last, payload int) error {
+	_, err := t.ExecContext(ctx, fillBenchSQL,
+		sql.Named("event_type", mssql.VarCharMax(benchType)), sql.Named("filler", mssql.VarCharMax(filler[:2000])),
+		sql.Named("payload", payload), sql.Named("first", first), sql.Named("last", last))
+	if err != nil {
+		return fmt.Errorf("insert the events %d to %d: %w", first, last, err)
 	}
 	return nil
 }

@@ -19,8 +19,9 @@ func TestBench(t *testing.T) {
 	}
 	// Not a multiple of any strategy's batch, and more than one of each.
 	const events = 1234
+	t.Parallel()
 	dev, _ := buildPrograms(t)
-	cmd := exec.CommandContext(t.Context(), dev, "bench", "--backlog", "1234", "--payload", "100", "--batch", "300", "--seconds", "120", "--json")
+	cmd := exec.CommandContext(t.Context(), dev, "bench", "--backlog", "1234", "--payload", "100", "--batch", "300", "--seconds", "120", "--lone", "5", "--json")
 	stderr := &lockedBuffer{}
 	cmd.Stderr = stderr
 	out, err := cmd.Output()
@@ -45,6 +46,14 @@ func TestBench(t *testing.T) {
 		if r.EventsPerSecond <= 0 || r.CPUMicros <= 0 || r.PeakMiB <= 0 || r.Allocations <= 0 {
 			t.Errorf("%s: %+v, want every figure measured", r.Strategy, r)
 		}
+		if waits := r.Strategy != claimOnly; (r.Outbox.P50 > 0) != waits || r.Outbox.P99 < r.Outbox.P50 {
+			t.Errorf("%s: events were %+v in the outbox", r.Strategy, r.Outbox)
+		}
+		if idles := r.Strategy == "pipeline"; idles != (r.Lone != nil) {
+			t.Errorf("%s: lone events %+v", r.Strategy, r.Lone)
+		} else if idles && (r.Lone.Events != 5 || r.Lone.Outbox.P99 <= 0 || r.Lone.Statements <= 0) {
+			t.Errorf("lone events %+v, want every figure measured", r.Lone)
+		}
 		if len(r.Ratios) != len(benchNames)-1 {
 			t.Errorf("%s has ratios to %v", r.Strategy, r.Ratios)
 		}
@@ -66,6 +75,7 @@ func TestBenchStopsInTime(t *testing.T) {
 	if testing.Short() {
 		t.Skip("starts processes")
 	}
+	t.Parallel()
 	dev, _ := buildPrograms(t)
 	cmd := exec.CommandContext(t.Context(), dev, "bench", "--strategies", "baseline,serial", "--network", "azure", "--backlog", "20000", "--seconds", "1", "--json")
 	out, err := cmd.Output()
@@ -159,6 +169,7 @@ func TestBenchWrongUsage(t *testing.T) {
 		{"--payload", "2001"},
 		{"--lanes", "0"},
 		{"--batch", "5000"},
+		{"--lone=-1"},
 		{"--seconds", "0"},
 	} {
 		var stdout, stderr bytes.Buffer

@@ -87,6 +87,7 @@ var benchStrategies = map[string]func(context.Context, *benchTask) error{
 	"pipeline":  benchPipeline,
 	claimOnly:   benchClaimOnly,
 	publishOnly: benchPublishOnly,
+	idleWorker:  benchIdle,
 }
 
 const (
@@ -103,8 +104,17 @@ type benchWorkerCmd struct{}
 // Run reads a benchJob and prints a benchDone.
 func (c *benchWorkerCmd) Run(ctx context.Context, s streams) error {
 	var job benchJob
-	if err := json.NewDecoder(os.Stdin).Decode(&job); err != nil {
+	input := json.NewDecoder(os.Stdin)
+	if err := input.Decode(&job); err != nil {
 		return fmt.Errorf("read the job: %w", err)
+	}
+	if job.Strategy == idleWorker {
+		var stop context.CancelFunc
+		ctx, stop = context.WithCancel(ctx)
+		go func() {
+			defer stop()
+			_, _ = io.Copy(io.Discard, os.Stdin)
+		}()
 	}
 	strategy, ok := benchStrategies[job.Strategy]
 	if !ok {
@@ -142,16 +152,21 @@ func keepHeapFloor() *[20 << 20]byte { return new([20 << 20]byte) }
 
 // runBenchWorker runs a strategy to its end.
 func runBenchWorker(ctx context.Context, log io.Writer, job benchJob) (done benchDone, err error) {
-	self, err := os.Executable()
-	if err != nil {
-		return done, err
-	}
 	text, err := json.Marshal(job)
 	if err != nil {
 		return done, err
 	}
+	return startBenchWorker(ctx, log, bytes.NewReader(text))
+}
+
+// startBenchWorker runs the strategy of the job that input holds.
+func startBenchWorker(ctx context.Context, log io.Writer, input io.Reader) (done benchDone, err error) {
+	self, err := os.Executable()
+	if err != nil {
+		return done, err
+	}
 	cmd := exec.CommandContext(ctx, self, "bench-worker")
-	cmd.Stdin, cmd.Stderr = bytes.NewReader(text), log
+	cmd.Stdin, cmd.Stderr = input, log
 	out, err := cmd.Output()
 	if err != nil {
 		return done, fmt.Errorf("the strategy's process: %w", err)
