@@ -84,7 +84,7 @@ Plan (--guard lock):
 
 Notes:
   * from the lock to the commit everybody waits who touches the table, workers too: they go on by themselves
-  * after the change nothing notices a character that SQL_Latin1_General_CP1_CI_AS lacks: only a UTF-8 collation keeps what is written later. Go programs with a sqlserver.Writer must be restarted, they remember the old type
+  * after the change nothing notices a character that SQL_Latin1_General_CP1_CI_AS lacks: only a UTF-8 collation keeps what is written later. sqlserver.Writer sees the new type and refuses such text; the procedure does too if it is made anew from this version's 010_enqueue.sql
   * the old text stays in the rows until they are rebuilt: run outboxctl rebuild afterwards
 
 Not migrated: see above. Nothing was changed.
