@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"maps"
+	"os"
 	"slices"
 	"strings"
 	"text/tabwriter"
@@ -63,6 +64,8 @@ var chaosRoutes = "routes:\n" +
 	"  - {event-type: order-paid, entity: " + chaosPayments + "}\n" +
 	"  - {event-type: parcel-shipped, entity: " + chaosOrders + "}\n"
 
+var chaosEntityOf = map[string]string{"order-placed": chaosOrders, "order-paid": chaosPayments, "parcel-shipped": chaosOrders}
+
 // chaosResult is what the run prints. The numbers are of events that a
 // committed transaction wrote, poison apart.
 type chaosResult struct {
@@ -77,15 +80,18 @@ type chaosResult struct {
 	// LeftBehind are rows that are not PROCESSED, and receipts.
 	LeftBehind int `json:"left_behind"`
 	// Duplicates are messages beyond the first of an event; the unexplained ones
-	// came while no fault was near that can make any.
-	Duplicates            int            `json:"duplicates"`
-	UnexplainedDuplicates int            `json:"unexplained_duplicates"`
-	RolledBack            int            `json:"rolled_back"`
-	Poison                int            `json:"poison"`
-	PoisonFailed          int            `json:"poison_failed"`
-	BadExits              int            `json:"bad_exits"`
-	CalmSeconds           float64        `json:"calm_seconds"`
-	Faults                map[string]int `json:"faults"`
+	// are of events that were near no fault that can make any (blame).
+	Duplicates            int `json:"duplicates"`
+	UnexplainedDuplicates int `json:"unexplained_duplicates"`
+	// Quiet are the events a duplicate of which would have been unexplained: the
+	// sample that the number above is of.
+	Quiet        int            `json:"quiet"`
+	RolledBack   int            `json:"rolled_back"`
+	Poison       int            `json:"poison"`
+	PoisonFailed int            `json:"poison_failed"`
+	BadExits     int            `json:"bad_exits"`
+	CalmSeconds  float64        `json:"calm_seconds"`
+	Faults       map[string]int `json:"faults"`
 	// Problems are the first of each kind, in words.
 	Problems []string `json:"problems"`
 }
@@ -103,6 +109,9 @@ func (c *chaosCmd) Run(ctx context.Context, s streams) error {
 	defer stopWriting()
 	written := make(chan error, 1)
 	go func() { written <- chaos.write(writing, c.Rate) }()
+	watching, stopWatching := context.WithCancel(ctx)
+	defer stopWatching()
+	go chaos.watchMachine(watching)
 	begun := time.Now()
 	chaos.inject(ctx, plan)
 	wait(ctx, length-time.Since(begun))
@@ -135,12 +144,16 @@ func (c *chaosCmd) start(ctx context.Context, stderr io.Writer) (*chaosRun, erro
 	if err != nil {
 		return nil, err
 	}
+	program, err := os.Executable()
+	if err != nil {
+		return nil, errors.Join(err, stack.Close())
+	}
 	log := io.Discard
 	if c.Verbose {
 		log = stderr
 	}
 	chaos := &chaosRun{
-		stack: stack, log: log, faults: make(map[string]int),
+		stack: stack, program: program, log: log, faults: make(map[string]int),
 		// About a dozen, whatever the length, and none among the first.
 		poisonEvery: max(150, int(float64(c.Rate)*c.Minutes*60)/12),
 		rolledBack:  make(map[int]bool),
@@ -161,7 +174,7 @@ func (r chaosResult) print(out io.Writer, asJSON bool) error {
 	w := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
 	fmt.Fprintf(w, "seed %d, %g minutes: %d events committed, %d received\n", r.Seed, r.Minutes, r.Events, r.Received)
 	fmt.Fprintf(w, "lost\t%d\naltered\t%d\nleft behind\t%d\n", r.Lost, r.Altered, r.LeftBehind)
-	fmt.Fprintf(w, "duplicates\t%d, %d of them without a fault that explains them\n", r.Duplicates, r.UnexplainedDuplicates)
+	fmt.Fprintf(w, "duplicates\t%d, %d of them without a fault that explains them (%d events were near none)\n", r.Duplicates, r.UnexplainedDuplicates, r.Quiet)
 	fmt.Fprintf(w, "rolled back and not sent\t%d\npoison\t%d, %d of it FAILED\n", r.RolledBack, r.Poison, r.PoisonFailed)
 	fmt.Fprintf(w, "workers that did not stop as told\t%d\ncalm after\t%.1f s\n\nfaults\n", r.BadExits, r.CalmSeconds)
 	for _, kind := range slices.Sorted(maps.Keys(r.Faults)) {

@@ -16,106 +16,105 @@ const (
 	chaosEntityBytes = 80 << 30
 	// outageLength is an outage of a whole engine: two leases.
 	outageLength = 10 * time.Second
+	firedPoll    = 10 * time.Millisecond
 )
 
 // chaosFault is a kind of fault.
 type chaosFault struct {
-	// duplicates says that an event may be sent twice because of it.
-	duplicates bool
-	do         func(ctx context.Context, c *chaosRun, s step)
+	blame blame
+	do    func(ctx context.Context, c *chaosRun, s step)
 }
 
 // chaosFaults are all kinds. What lasts returns when it is over.
 var chaosFaults = map[string]chaosFault{
-	"worker killed":  {true, func(ctx context.Context, c *chaosRun, s step) { c.kill(ctx, s) }},
-	"worker stopped": {false, func(ctx context.Context, c *chaosRun, s step) { c.terminate(ctx, s) }},
-	"worker frozen past its lease": {true, func(ctx context.Context, c *chaosRun, s step) {
+	"worker killed":  {death, func(ctx context.Context, c *chaosRun, s step) { c.kill(ctx, s) }},
+	"worker stopped": {nothing, func(ctx context.Context, c *chaosRun, s step) { c.terminate(ctx, s) }},
+	"worker frozen past its lease": {late, func(ctx context.Context, c *chaosRun, s step) {
 		s.length = chaosLease + s.length
 		c.freeze(ctx, s)
 	}},
 
-	"database connection dropped": {true, func(_ context.Context, c *chaosRun, s step) {
+	"database connection dropped": {nothing, func(_ context.Context, c *chaosRun, s step) {
 		point := sqlemulator.DropBefore
 		if s.after {
 			point = sqlemulator.DropAfter
 		}
 		c.stack.SQL.Inject(sqlemulator.Fault{Statement: s.statement, Drop: point})
 	}},
-	"commit outcome unknown": {true, func(_ context.Context, c *chaosRun, _ step) {
+	"commit outcome unknown": {nothing, func(_ context.Context, c *chaosRun, _ step) {
 		c.stack.SQL.Inject(sqlemulator.Fault{Statement: sqlemulator.Commit, Drop: sqlemulator.DropAfter})
 	}},
-	"deadlock": {false, func(_ context.Context, c *chaosRun, s step) {
+	"deadlock": {nothing, func(_ context.Context, c *chaosRun, s step) {
 		c.stack.SQL.Inject(sqlemulator.Fault{Statement: s.statement, Error: &sqlemulator.Error{
 			Number: 1205, Class: 13, State: 51, Message: "Transaction was deadlocked on lock resources with another process and has been chosen as the deadlock victim.",
 		}})
 	}},
-	"lock timeout": {false, func(_ context.Context, c *chaosRun, s step) {
+	"lock timeout": {nothing, func(_ context.Context, c *chaosRun, s step) {
 		c.stack.SQL.Inject(sqlemulator.Fault{Statement: s.statement, Doom: true, Times: 3, Error: &sqlemulator.Error{
 			Number: 1222, Class: 16, State: 51, Message: "Lock request time out period exceeded.",
 		}})
 	}},
-	"database not available (40613)": {true, func(ctx context.Context, c *chaosRun, s step) {
+	"database not available (40613)": {noSettling, func(ctx context.Context, c *chaosRun, s step) {
 		c.refuseAll(ctx, s.length, &sqlemulator.Error{Number: 40613, Class: 20, State: 1, Message: "Database is not currently available."})
 	}},
-	"database busy (40501)": {true, func(ctx context.Context, c *chaosRun, s step) {
+	"database busy (40501)": {noSettling, func(ctx context.Context, c *chaosRun, s step) {
 		c.refuseAll(ctx, s.length, &sqlemulator.Error{Number: 40501, Class: 20, State: 1, Message: "The service is currently busy."})
 	}},
-	"database outage": {true, func(ctx context.Context, c *chaosRun, _ step) {
+	"database outage": {noSettling, func(ctx context.Context, c *chaosRun, _ step) {
 		refusing := c.stack.SQL.Inject(sqlemulator.Fault{Statement: sqlemulator.Login, Refuse: true, Times: -1})
 		c.stack.SQL.KillConnections()
 		wait(ctx, outageLength)
 		refusing.Remove()
 	}},
-	"database slow": {true, func(ctx context.Context, c *chaosRun, s step) {
+	"database slow": {late, func(ctx context.Context, c *chaosRun, s step) {
 		slow := c.stack.SQL.Inject(sqlemulator.Fault{Delay: 300 * time.Millisecond, Times: -1})
 		wait(ctx, s.length)
 		slow.Remove()
 	}},
 
-	"broker outage": {true, func(ctx context.Context, c *chaosRun, _ step) {
+	"broker outage": {away, func(ctx context.Context, c *chaosRun, _ step) {
 		c.stack.Bus.Suspend()
 		wait(ctx, outageLength)
 		if err := c.stack.Bus.Resume(); err != nil {
 			c.problem(fmt.Sprintf("the broker did not come back: %v", err))
 		}
 	}},
-	"broker throttles": {false, func(ctx context.Context, c *chaosRun, s step) {
-		c.bus(ctx, s, busemulator.Fault{Kind: busemulator.ServerBusy, Duration: s.length})
+	"broker throttles": {nothing, func(ctx context.Context, c *chaosRun, s step) {
+		c.bus(ctx, s, busemulator.Fault{Kind: busemulator.ServerBusy, Duration: s.length, Times: busemulator.Forever})
 	}},
-	"link detached": {true, func(ctx context.Context, c *chaosRun, s step) {
+	"link detached": {cut, func(ctx context.Context, c *chaosRun, s step) {
 		c.bus(ctx, s, busemulator.Fault{Kind: busemulator.DetachLink, Condition: s.condition, Times: 2})
 	}},
-	"connection dropped before storing": {true, func(ctx context.Context, c *chaosRun, s step) {
+	"connection dropped before storing": {cut, func(ctx context.Context, c *chaosRun, s step) {
 		c.bus(ctx, s, busemulator.Fault{Kind: busemulator.DropBeforeStore})
 	}},
-	"acknowledgement lost": {true, func(ctx context.Context, c *chaosRun, s step) {
+	"acknowledgement lost": {cut, func(ctx context.Context, c *chaosRun, s step) {
 		c.bus(ctx, s, busemulator.Fault{Kind: busemulator.DropAfterStore})
 	}},
-	"connection dropped in a transfer": {true, func(ctx context.Context, c *chaosRun, s step) {
+	"connection dropped in a transfer": {cut, func(ctx context.Context, c *chaosRun, s step) {
 		c.bus(ctx, s, busemulator.Fault{Kind: busemulator.DropInTransfer})
 	}},
-	"connection dropped at attach": {true, func(ctx context.Context, c *chaosRun, s step) {
-		c.bus(ctx, s, busemulator.Fault{Kind: busemulator.DropAtAttach})
-		c.stack.Bus.KillConnections()
+	"connection dropped at attach": {cut, func(ctx context.Context, c *chaosRun, s step) {
+		c.bus(ctx, s, busemulator.Fault{Kind: busemulator.DropAtAttach}, c.stack.Bus.KillConnections)
 	}},
-	"no reply": {true, func(ctx context.Context, c *chaosRun, s step) {
+	"no reply": {mute, func(ctx context.Context, c *chaosRun, s step) {
 		c.bus(ctx, s, busemulator.Fault{Kind: busemulator.NoReply, Times: 2})
 	}},
-	"late reply": {true, func(ctx context.Context, c *chaosRun, s step) {
+	"late reply": {mute, func(ctx context.Context, c *chaosRun, s step) {
 		c.bus(ctx, s, busemulator.Fault{Kind: busemulator.Delay, Duration: s.length, Times: 3})
 	}},
-	"token expired": {true, func(ctx context.Context, c *chaosRun, s step) {
+	"token expired": {cut, func(ctx context.Context, c *chaosRun, s step) {
 		c.bus(ctx, s, busemulator.Fault{Kind: busemulator.ExpireToken})
 	}},
-	"slow credit": {true, func(ctx context.Context, c *chaosRun, s step) {
+	"slow credit": {mute, func(ctx context.Context, c *chaosRun, s step) {
 		c.bus(ctx, s, busemulator.Fault{Kind: busemulator.SlowCredit, Duration: 50 * time.Millisecond, Times: 10})
 	}},
-	"entity full": {true, func(ctx context.Context, c *chaosRun, s step) {
+	"entity full": {closed, func(ctx context.Context, c *chaosRun, s step) {
 		c.stack.Bus.SetMaxSizeBytes(s.entity, 1)
 		wait(ctx, s.length)
 		c.stack.Bus.SetMaxSizeBytes(s.entity, chaosEntityBytes)
 	}},
-	"entity disabled": {true, func(ctx context.Context, c *chaosRun, s step) {
+	"entity disabled": {closed, func(ctx context.Context, c *chaosRun, s step) {
 		c.stack.Bus.SetStatus(s.entity, busemulator.StatusDisabled)
 		wait(ctx, s.length)
 		c.stack.Bus.SetStatus(s.entity, busemulator.StatusActive)
@@ -124,12 +123,21 @@ var chaosFaults = map[string]chaosFault{
 
 func chaosKinds() []string { return slices.Sorted(maps.Keys(chaosFaults)) }
 
-// bus injects a fault at an entity, and removes what did not happen in time.
-func (c *chaosRun) bus(ctx context.Context, s step, f busemulator.Fault) {
+// bus injects a fault at an entity, does what provokes it, and waits until it has
+// happened as often as it is to. It removes what did not happen in time.
+func (c *chaosRun) bus(ctx context.Context, s step, f busemulator.Fault, provoke ...func()) {
 	f.Entity = s.entity
 	injected := c.stack.Bus.Inject(f)
-	wait(ctx, s.length)
-	injected.Remove()
+	defer injected.Remove()
+	for _, do := range provoke {
+		do()
+	}
+	over := time.Now().Add(s.length)
+	for time.Now().Before(over) && (f.Times == busemulator.Forever || injected.Fired() < max(f.Times, 1)) {
+		if !wait(ctx, firedPoll) {
+			return
+		}
+	}
 }
 
 // refuseAll has every request and every login fail for a while.
@@ -159,7 +167,8 @@ func (c *chaosRun) poison() {
 				return false
 			}
 			if p.kind == poisonBreaks {
-				c.trouble(time.Now()) // for whatever else is on its connection
+				now := time.Now()
+				c.trouble(cut.during(now, now, "")) // of whatever else is on its connection
 			}
 			return true
 		}
@@ -180,7 +189,8 @@ func (c *chaosRun) inject(ctx context.Context, plan []step) {
 		lasting.Go(func() {
 			from := time.Now()
 			f.do(ctx, c, s)
-			c.happened(s.kind, f.duplicates, from)
+			c.happened(s.kind)
+			c.trouble(f.blame.during(from, time.Now(), s.entity))
 		})
 	}
 	lasting.Wait()

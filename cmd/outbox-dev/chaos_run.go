@@ -7,6 +7,7 @@ import (
 	"io"
 	"os"
 	"os/exec"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"syscall"
@@ -18,6 +19,7 @@ import (
 // chaosRun is what the parts of a run share.
 type chaosRun struct {
 	stack       *local.Stack
+	program     string // outbox-dev itself
 	log         io.Writer
 	poisonEvery int
 	routes      string // the file
@@ -26,29 +28,17 @@ type chaosRun struct {
 
 	mu         sync.Mutex
 	faults     map[string]int
-	troubled   []interval // when a fault was near that can make duplicates
+	troubled   []trouble
 	problems   []string
 	badExits   int
 	rolledBack map[int]bool // numbers of events whose transaction was rolled back
 }
 
-type interval struct{ from, until time.Time }
-
-// happened notes a fault that is over.
-func (c *chaosRun) happened(kind string, duplicates bool, from time.Time) {
+// happened counts a fault.
+func (c *chaosRun) happened(kind string) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.faults[kind]++
-	if duplicates {
-		c.troubled = append(c.troubled, interval{from, time.Now()})
-	}
-}
-
-// trouble notes a moment at which answers were lost.
-func (c *chaosRun) trouble(at time.Time) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	c.troubled = append(c.troubled, interval{at, at})
 }
 
 func (c *chaosRun) problem(text string) {
@@ -64,9 +54,41 @@ type chaosWorker struct {
 	run  *chaosRun
 	name string
 
-	mu     sync.Mutex // held while the process is changed or frozen
-	cmd    *exec.Cmd
+	mu      sync.Mutex // held while the process is changed or frozen
+	process *chaosProcess
+	over    bool // no other process comes
+}
+
+// chaosProcess is one life of a worker.
+type chaosProcess struct {
+	cmd *exec.Cmd
+	// spoken is set by the first of those who answer for the end of the process:
+	// whoever means to end it, or its end itself, which nobody asked for then.
+	spoken atomic.Bool
 	exited chan struct{}
+	said   tail
+}
+
+// tail keeps the end of what a process wrote.
+type tail struct {
+	mu   sync.Mutex
+	last []byte
+}
+
+const tailBytes = 2 << 10
+
+func (t *tail) Write(p []byte) (int, error) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.last = append(t.last, p...)
+	t.last = t.last[max(0, len(t.last)-tailBytes):]
+	return len(p), nil
+}
+
+func (t *tail) String() string {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return strings.TrimSpace(string(t.last))
 }
 
 func (c *chaosRun) startWorkers(ctx context.Context, n int) error {
@@ -91,28 +113,47 @@ func (c *chaosRun) startWorkers(ctx context.Context, n int) error {
 
 // start is called with mu held, or before anyone else knows the worker.
 func (w *chaosWorker) start(ctx context.Context) error {
-	self, err := os.Executable()
-	if err != nil {
-		return err
-	}
-	cmd := exec.CommandContext(context.WithoutCancel(ctx), self, "worker",
+	p := &chaosProcess{exited: make(chan struct{})}
+	p.cmd = exec.CommandContext(context.WithoutCancel(ctx), w.run.program, "worker",
 		"--owner", w.name, "--source", source, "--config", w.run.routes, "--listen", "off", "--log-level", "warn",
 		"--lease", chaosLease.String(), "--reap-every", "500ms", "--grace", chaosGrace.String(), "--batch", "100",
 		"--servicebus-send-timeout", chaosSendTimeout.String())
-	cmd.Env = append(os.Environ(),
+	p.cmd.Env = append(os.Environ(),
 		"OUTBOX_SQL_DSN="+w.run.stack.SQL.DSN(), "OUTBOX_SERVICEBUS_CONNECTION_STRING="+w.run.stack.Bus.PlainConnectionString(),
 		"OUTBOX_ENTITY=", "OUTBOX_SERVICEBUS_NAMESPACE=")
-	cmd.Stderr = w.run.log
-	if err := cmd.Start(); err != nil {
+	p.cmd.Stderr = io.MultiWriter(&p.said, w.run.log)
+	if err := p.cmd.Start(); err != nil {
 		return fmt.Errorf("start a worker process: %w", err)
 	}
-	exited := make(chan struct{})
-	w.cmd, w.exited = cmd, exited
+	w.process = p
 	go func() {
-		defer close(exited)
-		_ = cmd.Wait()
+		_ = p.cmd.Wait()
+		unasked := p.spoken.CompareAndSwap(false, true)
+		if unasked {
+			w.bad(fmt.Sprintf("%s ended by itself (%s): %s", w.name, p.cmd.ProcessState, &p.said))
+		}
+		close(p.exited)
+		if unasked && wait(ctx, restartPause) {
+			w.replace(ctx, p)
+		}
 	}()
 	return nil
+}
+
+// restartPause keeps a worker that can do nothing but end from doing it all the
+// time.
+const restartPause = time.Second
+
+// replace starts a worker anew that ended by itself, unless a fault was faster.
+func (w *chaosWorker) replace(ctx context.Context, p *chaosProcess) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.over || w.process != p {
+		return
+	}
+	if err := w.start(ctx); err != nil {
+		w.bad(err.Error())
+	}
 }
 
 // kill ends a worker where it stands and starts another one in its place.
@@ -120,11 +161,22 @@ func (c *chaosRun) kill(ctx context.Context, s step) {
 	w := c.workers[s.worker]
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	_ = w.cmd.Process.Kill()
-	<-w.exited
+	w.kill()
 	wait(ctx, s.length/2)
 	if err := w.start(ctx); err != nil {
-		c.problem(err.Error())
+		w.bad(err.Error())
+	}
+}
+
+// kill returns when the process is gone. One that was gone before, by itself, is
+// a bad one.
+func (w *chaosWorker) kill() {
+	p := w.process
+	asked := p.spoken.CompareAndSwap(false, true)
+	_ = p.cmd.Process.Kill()
+	<-p.exited
+	if asked && !endedBy(p.cmd.ProcessState, syscall.SIGKILL) {
+		w.bad(fmt.Sprintf("%s ended by itself (%s): %s", w.name, p.cmd.ProcessState, &p.said))
 	}
 }
 
@@ -136,7 +188,7 @@ func (c *chaosRun) terminate(ctx context.Context, s step) {
 	defer w.mu.Unlock()
 	w.stop()
 	if err := w.start(ctx); err != nil {
-		c.problem(err.Error())
+		w.bad(err.Error())
 	}
 }
 
@@ -145,24 +197,26 @@ func (c *chaosRun) terminate(ctx context.Context, s step) {
 const stopMargin = 6 * time.Second
 
 func (w *chaosWorker) stop() {
-	_ = w.cmd.Process.Signal(syscall.SIGTERM)
+	p := w.process
+	asked := p.spoken.CompareAndSwap(false, true)
+	_ = p.cmd.Process.Signal(syscall.SIGTERM)
 	select {
-	case <-w.exited:
-		if state := w.cmd.ProcessState; state.ExitCode() != 0 && !endedBySIGTERM(state) {
-			w.bad(fmt.Sprintf("%s ended with %s after SIGTERM", w.name, state))
+	case <-p.exited:
+		// A process that had only just begun did not listen to the signal yet, and
+		// had nothing in hand.
+		if state := p.cmd.ProcessState; asked && state.ExitCode() != 0 && !endedBy(state, syscall.SIGTERM) {
+			w.bad(fmt.Sprintf("%s ended with %s after SIGTERM: %s", w.name, state, &p.said))
 		}
 	case <-time.After(chaosGrace + stopMargin):
 		w.bad(fmt.Sprintf("%s did not stop within %s of SIGTERM", w.name, chaosGrace+stopMargin))
-		_ = w.cmd.Process.Kill()
-		<-w.exited
+		_ = p.cmd.Process.Kill()
+		<-p.exited
 	}
 }
 
-// endedBySIGTERM says that the signal found a process that had only just begun
-// and did not listen yet: it had nothing in hand.
-func endedBySIGTERM(state *os.ProcessState) bool {
+func endedBy(state *os.ProcessState, signal syscall.Signal) bool {
 	status, ok := state.Sys().(syscall.WaitStatus)
-	return ok && status.Signaled() && status.Signal() == syscall.SIGTERM
+	return ok && status.Signaled() && status.Signal() == signal
 }
 
 func (w *chaosWorker) bad(text string) {
@@ -178,18 +232,20 @@ func (c *chaosRun) freeze(ctx context.Context, s step) {
 	w := c.workers[s.worker]
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	_ = w.cmd.Process.Signal(syscall.SIGSTOP)
+	_ = w.process.cmd.Process.Signal(syscall.SIGSTOP)
 	wait(ctx, s.length)
-	_ = w.cmd.Process.Signal(syscall.SIGCONT)
+	_ = w.process.cmd.Process.Signal(syscall.SIGCONT)
 }
 
 // close ends all processes and both engines.
 func (c *chaosRun) close() error {
 	for _, w := range c.workers {
 		w.mu.Lock()
-		if w.cmd != nil {
-			_ = w.cmd.Process.Kill()
-			<-w.exited
+		w.over = true
+		if w.process != nil {
+			w.process.spoken.Store(true)
+			_ = w.process.cmd.Process.Kill()
+			<-w.process.exited
 		}
 		w.mu.Unlock()
 	}
