@@ -3,6 +3,7 @@ package service
 import (
 	"context"
 	"fmt"
+	"slices"
 
 	"go.opentelemetry.io/otel/attribute"
 	"go.opentelemetry.io/otel/metric"
@@ -61,7 +62,8 @@ func (g gauges) observe(o metric.Observer, w *worker.Worker) {
 	for _, p := range s.Pauses {
 		o.ObserveInt64(g.paused, 1, metric.WithAttributes(attribute.String("scope", string(p.Scope)), attribute.String("name", p.Name)))
 	}
-	if s.Paused && len(s.Pauses) == 0 {
+	ofAll := slices.ContainsFunc(s.Pauses, func(p worker.Control) bool { return p.Scope == worker.ScopeAll })
+	if s.Paused && !ofAll { // by its own --paused
 		o.ObserveInt64(g.paused, 1, metric.WithAttributes(attribute.String("scope", "worker"), attribute.String("name", "")))
 	}
 }

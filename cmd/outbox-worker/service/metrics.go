@@ -49,7 +49,7 @@ func newMetrics(t telemetry) (*metrics, error) {
 	m.claimed = b.counter("outbox.events.claimed", "{event}", "Events claimed, by event type.")
 	m.published = b.counter("outbox.events.published", "{event}", "Events decided, by event type and outcome (sent, refused, failed, unsent).")
 	m.settled = b.counter("outbox.receipts.settled", "{receipt}", "Receipts ended by this worker.")
-	m.lost = b.counter("outbox.receipts.lost", "{receipt}", "Receipts that the reaper took before they were settled: their events are published twice.")
+	m.lost = b.counter("outbox.receipts.lost", "{receipt}", "Receipts that were not settled in time and are the reaper's: their events are published twice.")
 	m.reaped = b.counter("outbox.events.reaped", "{event}", "Events of receipts whose lease was over, by what became of them (returned, parked, missing).")
 	m.claimSeconds = b.seconds("outbox.claim.duration", "How long a claim transaction takes.")
 	m.publishSeconds = b.seconds("outbox.publish.duration", "How long publishing a claimed batch takes.")
@@ -95,7 +95,9 @@ func (m *metrics) Published(c worker.Claim, outcomes []worker.Outcome, took time
 func (m *metrics) Settled(receipts []worker.Receipt, lost int, took time.Duration) {
 	m.settled.Add(context.Background(), int64(len(receipts)-lost))
 	m.lost.Add(context.Background(), int64(lost))
-	m.settleSeconds.Record(context.Background(), took.Seconds())
+	if took > 0 { // a claim that was given up took none
+		m.settleSeconds.Record(context.Background(), took.Seconds())
+	}
 }
 
 // Reaped implements worker.Observer.

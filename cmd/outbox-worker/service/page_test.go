@@ -74,6 +74,27 @@ func TestStatusPageSaysWhatIsWrong(t *testing.T) {
 	}
 }
 
+// The worker's own --paused shows beside a pause of one event type.
+func TestAPausedWorkerShowsBesideOtherPauses(t *testing.T) {
+	stack := startStack(t, local.Config{})
+	if _, err := stack.SQL.Exec(t.Context(), `
+INSERT INTO dbo.outbox_event_control (scope, name, paused, changed_by, reason, changed_at) VALUES ('event_type', N'order-void', 1, N'ops@desk', N'', SYSUTCDATETIME());`); err != nil {
+		t.Fatal(err)
+	}
+	s := settingsFor(t, stack)
+	s.Claim.Paused = true
+	s.Process.Listen = freeAddress(t)
+	runService(t, s)
+	var metrics string
+	eventually(t, "the pause of the event type shows", func() bool {
+		_, metrics = get(t, s.Process.Listen, "/metrics")
+		return strings.Contains(metrics, `outbox_paused{name="order-void",scope="event_type"} 1`)
+	})
+	if !strings.Contains(metrics, `outbox_paused{name="",scope="worker"} 1`) {
+		t.Errorf("/metrics does not show the worker's own pause:\n%s", metrics)
+	}
+}
+
 // A person's browser: the page is drawn and its script keeps it fresh.
 func TestStatusPageInABrowser(t *testing.T) {
 	browser, err := exec.LookPath("chromium")

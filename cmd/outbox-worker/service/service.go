@@ -13,6 +13,7 @@ import (
 	"strings"
 	"time"
 
+	"go.opentelemetry.io/otel"
 	"go.uber.org/zap"
 	"golang.org/x/sync/errgroup"
 
@@ -27,7 +28,8 @@ const (
 	backlogEvery = 15 * time.Second
 	// brokerPatience is for the look at the broker at the start.
 	brokerPatience = 30 * time.Second
-	// closePatience is for connections that do not answer at the end.
+	// closePatience is what each part gets at the end whose other side may not
+	// answer: a dead broker must not cost the last metrics.
 	closePatience = 2 * time.Second
 )
 
@@ -41,6 +43,7 @@ type Service struct {
 	worker    *worker.Worker
 	metrics   *metrics
 	traces    *traces // nil where nobody takes them
+	exports   bool    // telemetry leaves the process
 	about     About
 }
 
@@ -79,6 +82,7 @@ func (s *Service) build(routes servicebus.Routes) (err error) {
 	if s.metrics, err = newMetrics(telemetry); err != nil {
 		return errors.Join(err, telemetry.shutdown(context.Background()))
 	}
+	s.exports = telemetry.metrics != nil || telemetry.spans != nil
 	if telemetry.spans != nil {
 		s.traces = newTraces(telemetry.spans, telemetry.resource)
 	}
@@ -161,6 +165,9 @@ func destination(routes servicebus.Routes) func(string) string {
 // everything. An error is something that no waiting mends.
 func (s *Service) Run(ctx context.Context) error {
 	defer s.close()
+	if s.exports {
+		otel.SetErrorHandler(&exportErrors{log: s.log})
+	}
 	serving, stopServing := context.WithCancel(context.WithoutCancel(ctx))
 	defer stopServing()
 	group, serving := errgroup.WithContext(serving)
@@ -246,12 +253,15 @@ func (s *Service) countBacklog(ctx context.Context) {
 }
 
 func (s *Service) close() {
-	ctx, cancel := context.WithTimeout(context.Background(), closePatience)
-	defer cancel()
-	if s.publisher != nil {
-		if err := s.publisher.Close(ctx); err != nil {
-			s.log.Debug("the broker's connections did not close in time", zap.Error(err))
+	end := func(part func(context.Context) error, otherwise string) {
+		ctx, cancel := context.WithTimeout(context.Background(), closePatience)
+		defer cancel()
+		if err := part(ctx); err != nil {
+			s.log.Debug(otherwise, zap.Error(err))
 		}
+	}
+	if s.publisher != nil {
+		end(s.publisher.Close, "the broker's connections did not close in time")
 	}
 	if s.store != nil {
 		s.store.Close()
@@ -260,14 +270,10 @@ func (s *Service) close() {
 		_ = s.db.Close() // waits for no statement: the worker has ended all of its own
 	}
 	if s.metrics != nil {
-		if err := s.metrics.provider.Shutdown(ctx); err != nil {
-			s.log.Debug("the last metrics were not exported", zap.Error(err))
-		}
+		end(s.metrics.provider.Shutdown, "the last metrics were not exported")
 	}
 	if s.traces != nil {
-		if err := s.traces.provider.Shutdown(ctx); err != nil {
-			s.log.Debug("the last traces were not exported", zap.Error(err))
-		}
+		end(s.traces.provider.Shutdown, "the last traces were not exported")
 	}
 }
 

@@ -6,12 +6,15 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"sync"
+	"time"
 
 	"go.opentelemetry.io/contrib/exporters/autoexport"
 	"go.opentelemetry.io/otel/attribute"
 	sdkmetric "go.opentelemetry.io/otel/sdk/metric"
 	"go.opentelemetry.io/otel/sdk/resource"
 	sdktrace "go.opentelemetry.io/otel/sdk/trace"
+	"go.uber.org/zap"
 )
 
 // telemetry is what leaves the process by OpenTelemetry's own variables
@@ -57,9 +60,37 @@ func exports(signal string) bool {
 	return cmp.Or(os.Getenv("OTEL_EXPORTER_OTLP_ENDPOINT"), os.Getenv("OTEL_EXPORTER_OTLP_"+signal+"_ENDPOINT")) != ""
 }
 
-func (t telemetry) shutdown(ctx context.Context) error {
-	if t.metrics == nil {
-		return nil
+func (t telemetry) shutdown(ctx context.Context) (err error) {
+	if t.metrics != nil {
+		err = t.metrics.Shutdown(ctx)
 	}
-	return t.metrics.Shutdown(ctx)
+	if t.spans != nil {
+		err = errors.Join(err, t.spans.Shutdown(ctx))
+	}
+	return err
+}
+
+// exportOutage is how long no export may have failed for the next failure to be
+// another outage: metrics leave once a minute unless a variable says otherwise.
+const exportOutage = 5 * time.Minute
+
+// exportErrors logs that telemetry cannot leave the process: one line an outage.
+// It is OpenTelemetry's error handler, which is one for the whole process.
+type exportErrors struct {
+	log *zap.Logger
+
+	mu   sync.Mutex
+	last time.Time
+}
+
+// Handle implements otel.ErrorHandler.
+func (e *exportErrors) Handle(err error) {
+	e.mu.Lock()
+	now := time.Now()
+	another := now.Sub(e.last) > exportOutage
+	e.last = now
+	e.mu.Unlock()
+	if another {
+		e.log.Warn("telemetry cannot be exported; events are not affected", zap.Error(err))
+	}
 }

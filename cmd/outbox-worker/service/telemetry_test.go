@@ -1,18 +1,23 @@
 package service_test
 
 import (
+	"context"
+	"fmt"
 	"io"
+	"net"
 	"net/http"
 	"net/http/httptest"
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 
 	metricscollector "go.opentelemetry.io/proto/otlp/collector/metrics/v1"
 	tracecollector "go.opentelemetry.io/proto/otlp/collector/trace/v1"
 	tracepb "go.opentelemetry.io/proto/otlp/trace/v1"
 	"go.uber.org/zap"
+	"go.uber.org/zap/zaptest/observer"
 	"google.golang.org/protobuf/proto"
 
 	"azsqloutbox/cmd/outbox-dev/local"
@@ -144,6 +149,104 @@ func TestTracesOfWhatIsNotSent(t *testing.T) {
 	}
 	if len(c.metrics) != 0 {
 		t.Errorf("nobody asked for metrics, %v came", c.metrics)
+	}
+}
+
+// A collector that refuses is in the log, where everything else is.
+func TestACollectorThatRefusesIsLogged(t *testing.T) {
+	refusing := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusForbidden) }))
+	t.Cleanup(refusing.Close)
+	t.Setenv("OTEL_EXPORTER_OTLP_ENDPOINT", refusing.URL)
+	t.Setenv("OTEL_EXPORTER_OTLP_PROTOCOL", "http/protobuf")
+	t.Setenv("OTEL_BSP_MAX_EXPORT_BATCH_SIZE", "1") // many exports that fail
+	stack := startStack(t, local.Config{})
+	enqueue(t, stack, event("order.placed", `{"n":1}`))
+	s := settingsFor(t, stack)
+	s.Claim.Drain = true
+	core, logged := observer.New(zap.WarnLevel)
+	w, err := service.New(s, zap.New(core))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := w.Run(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	lines := logged.FilterMessageSnippet("telemetry").All()
+	if len(lines) != 1 || !strings.Contains(fmt.Sprint(lines[0].ContextMap()["error"]), "403") {
+		t.Errorf("the log says %v, want one line with the reason", lines)
+	}
+}
+
+// silenceable forwards connections to target until silence is called: nothing
+// arrives any more then, and nobody is told.
+func silenceable(t *testing.T, target string) (address string, silence func()) {
+	t.Helper()
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var silent atomic.Bool
+	forward := func(to, from net.Conn) {
+		defer to.Close()
+		buffer := make([]byte, 32<<10)
+		for {
+			n, err := from.Read(buffer)
+			if err != nil {
+				return
+			}
+			if silent.Load() {
+				continue
+			}
+			if _, err := to.Write(buffer[:n]); err != nil {
+				return
+			}
+		}
+	}
+	var conns sync.WaitGroup
+	conns.Go(func() {
+		for {
+			client, err := listener.Accept()
+			if err != nil {
+				return
+			}
+			server, err := net.Dial("tcp", target)
+			if err != nil {
+				client.Close()
+				continue
+			}
+			context.AfterFunc(t.Context(), func() { client.Close() })
+			conns.Go(func() { forward(client, server) })
+			conns.Go(func() { forward(server, client) })
+		}
+	})
+	t.Cleanup(func() {
+		listener.Close()
+		conns.Wait()
+	})
+	return listener.Addr().String(), func() { silent.Store(true) }
+}
+
+// A broker that answers nothing, not even a close, does not cost the last
+// metrics.
+func TestASilentBrokerDoesNotCostTheLastMetrics(t *testing.T) {
+	c := startCollector(t)
+	t.Setenv("OTEL_EXPORTER_OTLP_ENDPOINT", c.URL)
+	t.Setenv("OTEL_EXPORTER_OTLP_PROTOCOL", "http/protobuf")
+	stack := startStack(t, local.Config{})
+	s := settingsFor(t, stack)
+	address, silence := silenceable(t, stack.Bus.Addr())
+	s.ServiceBus.ConnectionString = strings.Replace(s.ServiceBus.ConnectionString, stack.Bus.Addr(), address, 1)
+	enqueue(t, stack, event("order.placed", "{}"))
+	stop := runService(t, s)
+	eventually(t, "the event arrives", func() bool { return stack.Bus.Counts(local.Entity).Active == 1 })
+	silence()
+	if err := stop(); err != nil {
+		t.Fatal(err)
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if !slices.Contains(c.metrics, "outbox.ready") {
+		t.Errorf("the metrics that came are %v", c.metrics)
 	}
 }
 
