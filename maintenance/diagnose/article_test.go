@@ -237,7 +237,7 @@ func TestTheArticle(t *testing.T) {
 	}
 	// 7 flips of 290,000 bytes for 700 events, by the hash of the query; and 2.79 GB
 	// by all statements in the 20 hours that Query Store goes back.
-	if got := figureOf(t, r, "statements", "log per event, all named statements"); got != 2900.0 {
+	if got := figureOf(t, r, "statements", "log per event, all of the worker's statements"); got != 2900.0 {
 		t.Errorf("log per event is %v", got)
 	}
 	if got := figureOf(t, r, "physics", "log of all statements of the outbox, by Query Store").(float64); got < 38_000 || got > 39_500 {

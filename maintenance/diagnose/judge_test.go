@@ -69,7 +69,7 @@ func TestJudgeStatements(t *testing.T) {
 		{"nothing ran", statementFacts{}, Unknown, []string{"No statement in the plan cache names this table"}},
 		{
 			"the worker alone",
-			statementFacts{statements: []cachedStatement{claim, flip}},
+			statementFacts{statements: []cachedStatement{claim, flip, ran("PurgeLook", "-- outbox:PurgeLook\nSELECT 1", 1000, 900_000, 9000, 1)}},
 			OK,
 			[]string{"An event costs 0.34 pages to claim and 7.2 to flip, and 43.4 µs of CPU"},
 		},
@@ -123,7 +123,7 @@ func TestLogPerEventIsWeightedByRuns(t *testing.T) {
 		statements: []cachedStatement{claim, flip}, top: 20, now: noon,
 		logBytes: map[string]float64{claim.queryHash: 0, flip.queryHash: 240_000},
 	}, newSection("statements", ""))
-	if got := figure(t, s, "log per event, all named statements"); got != 2400.0 {
+	if got := figure(t, s, "log per event, all of the worker's statements"); got != 2400.0 {
 		t.Errorf("log per event is %v", got)
 	}
 }

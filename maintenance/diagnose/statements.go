@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"regexp"
 	"slices"
-	"strings"
 	"time"
 )
 
@@ -97,13 +96,23 @@ func judgeStatements(f statementFacts, sec Section) Section {
 	return sec
 }
 
+// ofWorker are the statements of a worker by their names. Others that are named
+// are of writers and of people with outboxctl: no event costs them.
+var ofWorker = map[string]bool{
+	"SessionSetup": true, "DatabaseState": true, "OpenJSON": true, "Edition": true, "TableColumns": true, "TableIndexes": true,
+	"Pending": true, "DiscoverPending": true, "ClaimEvents": true, "FlipClaim": true, "FindClaim": true,
+	"SettleSent": true, "Settle": true, "RetryDue": true, "OverdueClaims": true, "ReapClaim": true, "Heartbeat": true,
+	"EqualKeys": true, "LostKeys": true,
+	"BacklogTotal": true, "BacklogTypes": true, "BacklogFailed": true, "OpenReceipts": true,
+}
+
 // perEvent gives the figures of one claimed event and says what they mean.
 func (f statementFacts) perEvent(all []costs, sec *Section) string {
 	var events int64
 	var n, claimReads, flipReads, namedReads, namedWorker, logBytes float64 // a second
 	logged := false
 	for _, c := range all {
-		if c.name == "" || strings.HasPrefix(c.name, "Enqueue") {
+		if !ofWorker[c.name] {
 			continue
 		}
 		namedReads += c.pace.reads
@@ -130,10 +139,10 @@ func (f statementFacts) perEvent(all []costs, sec *Section) string {
 	sec.figure("events claimed", events, Count)
 	sec.figure("pages read per claimed event", claimReads/n, Pages)
 	sec.figure("pages read per flipped event", flipReads/n, Pages)
-	sec.figure("pages read per event, all named statements", namedReads/n, Pages)
-	sec.figure("CPU per event, all named statements", namedWorker/1000/n, Milliseconds)
+	sec.figure("pages read per event, all of the worker's statements", namedReads/n, Pages)
+	sec.figure("CPU per event, all of the worker's statements", namedWorker/1000/n, Milliseconds)
 	if logged {
-		sec.figure("log per event, all named statements", logBytes/n, Bytes)
+		sec.figure("log per event, all of the worker's statements", logBytes/n, Bytes)
 	}
 	per := (claimReads + flipReads) / n
 	text := fmt.Sprintf("An event costs %s pages to claim and %s to flip, and %s of CPU over all of the worker's statements.",
