@@ -76,8 +76,8 @@ type RebuildReport struct {
 	// Executed says that it was done and not only planned.
 	Executed   bool           `json:"executed"`
 	Indexes    []RebuildIndex `json:"indexes"`
-	FreesBytes int64          `json:"frees_bytes"`
-	LogBytes   int64          `json:"log_bytes"`
+	FreesBytes *int64         `json:"frees_bytes"`
+	LogBytes   *int64         `json:"log_bytes"`
 	Log        LogState       `json:"log"`
 	// Warnings are what to know before; Notes what could not be seen.
 	Warnings []string `json:"warnings"`
@@ -106,8 +106,8 @@ type RebuildIndex struct {
 	// Resumable says that it can be paused and go on; NotResumable why not.
 	Resumable    bool     `json:"resumable"`
 	NotResumable string   `json:"not_resumable,omitempty"`
-	FreesBytes   int64    `json:"frees_bytes"`
-	LogBytes     int64    `json:"log_bytes"`
+	FreesBytes   *int64   `json:"frees_bytes"`
+	LogBytes     *int64   `json:"log_bytes"`
 	SQL          []string `json:"sql"`
 
 	// What Run did. Outcome is empty where nothing was done.
@@ -172,15 +172,28 @@ func (r Rebuild) plan(ctx context.Context, d *sqlserver.Dedicated) (RebuildRepor
 	report.Edition, report.Online = edition.String(), !r.Offline
 	for i := range report.Indexes {
 		r.decide(&report.Indexes[i], report.Online)
-		report.FreesBytes += report.Indexes[i].FreesBytes
-		report.LogBytes += report.Indexes[i].LogBytes
 	}
-	if rate := report.Log.MaxBytesPerSecond; rate != nil && *rate > 0 {
-		least := float64(report.LogBytes) / float64(*rate)
+	report.FreesBytes = together(report.Indexes, func(i RebuildIndex) *int64 { return i.FreesBytes })
+	report.LogBytes = together(report.Indexes, func(i RebuildIndex) *int64 { return i.LogBytes })
+	if rate := report.Log.MaxBytesPerSecond; rate != nil && *rate > 0 && report.LogBytes != nil {
+		least := float64(*report.LogBytes) / float64(*rate)
 		report.Log.LeastSeconds = &least
 	}
 	r.warn(&report)
 	return report, r.refusal(report, edition, orphans)
+}
+
+// together is a sum, and nil where a part of it is not known.
+func together(indexes []RebuildIndex, part func(RebuildIndex) *int64) *int64 {
+	sum := new(int64)
+	for _, i := range indexes {
+		n := part(i)
+		if n == nil {
+			return nil
+		}
+		*sum += *n
+	}
+	return sum
 }
 
 // decide fills in what is to be done with an index.
@@ -254,8 +267,8 @@ func (r Rebuild) warn(report *RebuildReport) {
 	}
 	whole := int64(0)
 	for _, i := range report.Indexes {
-		if heavy(i) && !i.Resumable {
-			whole = max(whole, i.LogBytes)
+		if heavy(i) && !i.Resumable && i.LogBytes != nil {
+			whole = max(whole, *i.LogBytes)
 		}
 	}
 	if free := report.Log.free(); free != nil && whole > *free {

@@ -65,8 +65,9 @@ type rebuildDecision struct {
 	// there is one.
 	set    bool
 	reason string
-	// frees and log are in bytes; they are only known of a measured index.
-	frees, log int64
+	// frees and log are in bytes, and nil where that of a rebuild is not known
+	// because the index was not measured.
+	frees, log *int64
 }
 
 // decideRebuild says what an index gains. Fragmentation is no reason: it slows
@@ -77,8 +78,8 @@ func decideRebuild(s rebuildState, fillFactor int, force, named bool) rebuildDec
 	d := rebuildDecision{action: RebuildNone, set: s.leadingID && s.sequential != nil && !*s.sequential && !s.disabled}
 	after := s.pagesAfter(fillFactor)
 	if s.measured {
-		d.log = s.logBytes(after)
-		d.frees = max(0, s.pages-after) * pageBytes
+		log, frees := s.logBytes(after), max(0, s.pages-after)*pageBytes
+		d.log, d.frees = &log, &frees
 	}
 	switch {
 	case s.operation != nil && s.operation.State == "RUNNING":
@@ -109,10 +110,10 @@ func decideRebuild(s rebuildState, fillFactor int, force, named bool) rebuildDec
 		d.action = RebuildSet
 	}
 	if d.action != RebuildWhole && d.action != RebuildResume {
-		d.log = 0
+		d.log = new(int64)
 	}
 	if d.action != RebuildWhole {
-		d.frees = 0
+		d.frees = new(int64)
 	}
 	return d
 }

@@ -56,10 +56,13 @@ func TestRebuildPolicy(t *testing.T) {
 			c.change(&s)
 		}
 		d := decideRebuild(s, 98, c.force, c.named)
-		if d.action != c.action || d.set != c.set || !strings.Contains(d.reason, c.because) || d.reason == "" || d.frees < c.frees*pageBytes {
+		if d.action != c.action || d.set != c.set || !strings.Contains(d.reason, c.because) || d.reason == "" || c.frees > 0 && *d.frees < c.frees*pageBytes {
 			t.Errorf("%s: %+v", name, d)
 		}
-		if (d.frees != 0 || d.log != 0) && d.action != RebuildWhole && d.action != RebuildResume {
+		if (d.frees == nil || d.log == nil) != (!s.measured && (d.action == RebuildWhole || d.action == RebuildResume)) {
+			t.Errorf("%s: %+v says what it cannot know, or does not say what it can", name, d)
+		}
+		if (d.frees != nil && *d.frees != 0 || d.log != nil && *d.log != 0) && d.action != RebuildWhole && d.action != RebuildResume {
 			t.Errorf("%s: %+v frees or logs something", name, d)
 		}
 	}

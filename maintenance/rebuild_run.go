@@ -47,6 +47,14 @@ func (r Rebuild) Run(ctx context.Context) (RebuildReport, error) {
 	return report, run.all(ctx, report.Indexes)
 }
 
+// freesPages is 0 where it is not known: such an index comes last.
+func (i *RebuildIndex) freesPages() int64 {
+	if i.FreesBytes == nil {
+		return 0
+	}
+	return *i.FreesBytes / pageBytes
+}
+
 type rebuildRun struct {
 	Rebuild
 	// watch is the connection that holds the application lock, sends what is
@@ -67,7 +75,7 @@ func (r rebuildRun) all(ctx context.Context, indexes []RebuildIndex) error {
 		if rank[a.Action] != rank[b.Action] {
 			return rank[a.Action] - rank[b.Action]
 		}
-		return int(b.FreesBytes/pageBytes - a.FreesBytes/pageBytes)
+		return int(b.freesPages() - a.freesPages())
 	})
 	for at, i := range order {
 		switch {
@@ -384,12 +392,12 @@ func (r Rebuild) Abort(ctx context.Context, execute bool) (RebuildReport, error)
 		return report, err
 	}
 	report.Executed, report.Warnings = execute, []string{}
-	report.FreesBytes, report.LogBytes, report.Log.LeastSeconds = 0, 0, nil
+	report.FreesBytes, report.LogBytes, report.Log.LeastSeconds = new(int64), new(int64), nil
 	report.Indexes = slices.DeleteFunc(report.Indexes, func(i RebuildIndex) bool { return i.Operation == nil })
 	run := rebuildRun{Rebuild: r, watch: d, begun: time.Now()}
 	for at := range report.Indexes {
 		i := &report.Indexes[at]
-		i.Action, i.Reason, i.FreesBytes, i.LogBytes = RebuildAbort, fmt.Sprintf("%s at %.0f %%", i.Operation.State, i.Operation.PercentComplete), 0, 0
+		i.Action, i.Reason, i.FreesBytes, i.LogBytes = RebuildAbort, fmt.Sprintf("%s at %.0f %%", i.Operation.State, i.Operation.PercentComplete), new(int64), new(int64)
 		i.SQL = []string{r.render(abortRebuildSQL, i.Name, "")}
 		if !execute {
 			continue

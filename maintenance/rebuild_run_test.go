@@ -110,7 +110,7 @@ func TestRebuildOnlyWhatGains(t *testing.T) {
 		t.Fatal(err)
 	}
 	p := indexOf(t, plan, pk)
-	if p.Action != maintenance.RebuildWhole || !p.Resumable || len(p.SQL) != 2 || *p.Bytes != 9100*8192 || *p.Density != 80 || *p.Fragmentation != 12.5 || p.FreesBytes < 900*8192 || p.LogBytes < 7900*8192 {
+	if p.Action != maintenance.RebuildWhole || !p.Resumable || len(p.SQL) != 2 || *p.Bytes != 9100*8192 || *p.Density != 80 || *p.Fragmentation != 12.5 || *p.FreesBytes < 900*8192 || *p.LogBytes < 7900*8192 {
 		t.Errorf("the plan of %s is %+v", pk, p)
 	}
 	if *plan.Log.MaxBytesPerSecond != 100<<20 || *plan.Log.LeastSeconds <= 0 || len(plan.Log.Transactions) != 1 || plan.Log.Transactions[0].Session != 77 {

@@ -2,6 +2,7 @@ package main
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 
@@ -30,6 +31,15 @@ func (a *app) target() (t maintenance.Target, closeDB func(), err error) {
 	}
 	t = maintenance.Target{DB: db, Names: a.database.Names(), Logger: a.logger()}
 	return t, func() { _ = db.Close() }, nil
+}
+
+// refusal is what an error that refuses says, for the JSON; empty for others.
+func refusal(err error) string {
+	var r *maintenance.Refusal
+	if errors.As(err, &r) || errors.Is(err, maintenance.ErrSetting) {
+		return said(err)
+	}
+	return ""
 }
 
 // result prints what a command has to say: as JSON, or by its text.

@@ -263,7 +263,7 @@ func TestMigrateVarcharUsage(t *testing.T) {
 		"--print-sql":     {"--print-sql", "--execute"},
 		"--lock-wait":     {"--lock-wait=0s"},
 		"event_type":      {"--column=event_type"},
-		"Length":          {"--length=9000"},
+		"--length is":     {"--length=9000"},
 		"--guard":         {"--guard=hope"},
 		"name of one":     {"--collation=a b"},
 		"one of payload,": {"--column=status"},

@@ -36,12 +36,15 @@ func (c *purgeCmd) Run(ctx context.Context, a *app) error {
 	defer closeDB()
 	purge.Target = target
 	if err := purge.Validate(); err != nil {
-		return usageError{asFlags(err)}
+		return usageError{err}
 	}
 	if !a.json || !c.Execute {
 		plan, err := purge.Plan(ctx)
 		if err != nil {
-			return err
+			if refusal(err) == "" || !a.json {
+				return err
+			}
+			return a.purged(maintenance.PurgeResult{PurgePlan: plan, Notes: []string{}, Stopped: maintenance.StopRefused}, false, err)
 		}
 		out := struct {
 			Executed bool `json:"executed"`
@@ -56,13 +59,20 @@ func (c *purgeCmd) Run(ctx context.Context, a *app) error {
 	purge.Progress = report
 	result, err := purge.Run(ctx)
 	done()
-	if err != nil && result.Now.IsZero() {
+	if err != nil && result.Now.IsZero() && (refusal(err) == "" || !a.json) {
 		return err // there was no plan even
 	}
+	return a.purged(result, !result.Now.IsZero(), err)
+}
+
+// purged prints a result, which is there with an error too, and returns the
+// error.
+func (a *app) purged(result maintenance.PurgeResult, executed bool, err error) error {
 	out := struct {
 		Executed bool `json:"executed"`
 		maintenance.PurgeResult
-	}{true, result}
+		Refused string `json:"refused,omitempty"`
+	}{executed, result, refusal(err)}
 	if failed := a.result(out, func(w io.Writer) error { return purgeResultText(w, result) }); failed != nil && err == nil {
 		return failed
 	}

@@ -174,7 +174,7 @@ func TestPurgeRefusesLocalTime(t *testing.T) {
 	engine := purgeEngine(t)
 	runSQL(t, engine, `UPDATE dbo.outbox_event SET processed_at = DATEADD(HOUR, -5, created_at) WHERE id = 4999`)
 	code, stdout, stderr := outboxctl(t, "purge", "--sql-dsn", engine.DSN(), "--execute", "--json")
-	if code != exitFound || stdout != "" {
+	if code != exitFound || !strings.Contains(stdout, `"executed": false`) || !strings.Contains(stdout, `"stopped": "refused"`) {
 		t.Errorf("exit %d, stdout %q", code, stdout)
 	}
 	golden(t, "purge-local-time", stderr)
@@ -239,7 +239,7 @@ func TestTwoPurgesAtOnce(t *testing.T) {
 		time.Sleep(time.Millisecond)
 	}
 	code, stdout, stderr := outboxctl(t, "purge", "--sql-dsn", engine.DSN(), "--execute", "--json")
-	if code != exitFound || stdout != "" {
+	if code != exitFound || !strings.Contains(stdout, `"executed": false`) || !strings.Contains(stdout, `"stopped": "refused"`) {
 		t.Errorf("exit %d, stdout %q", code, stdout)
 	}
 	golden(t, "purge-second", stderr)

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 	"text/tabwriter"
 	"time"
@@ -70,16 +71,21 @@ func (c *rebuildCmd) check(r maintenance.Rebuild) error {
 // rebuilt prints a report, which is there with an error too, and returns the
 // error.
 func (a *app) rebuilt(r maintenance.RebuildReport, failed error) error {
-	if failed != nil && r.Edition == "" {
+	refused := refusal(failed)
+	if failed != nil && r.Edition == "" && (refused == "" || !a.json || r.Table == "") {
 		return failed
 	}
-	if err := a.result(r, func(out io.Writer) error { return writeRebuild(out, r) }); failed == nil {
+	out := struct {
+		maintenance.RebuildReport
+		Refused string `json:"refused,omitempty"`
+	}{r, refused}
+	if err := a.result(out, func(out io.Writer) error { return writeRebuild(out, r, failed != nil) }); failed == nil {
 		return err
 	}
 	return failed
 }
 
-func writeRebuild(out io.Writer, r maintenance.RebuildReport) error {
+func writeRebuild(out io.Writer, r maintenance.RebuildReport, refused bool) error {
 	var b strings.Builder
 	how := "online"
 	if !r.Online {
@@ -97,6 +103,13 @@ func writeRebuild(out io.Writer, r maintenance.RebuildReport) error {
 	for _, n := range r.Notes {
 		fmt.Fprintf(&b, "\nNot seen: %s\n", n)
 	}
+	switch something := slices.ContainsFunc(r.Indexes, func(i maintenance.RebuildIndex) bool { return len(i.SQL) > 0 }); {
+	case refused:
+	case !something:
+		b.WriteString("\nNothing to rebuild.\n")
+	case !r.Executed:
+		b.WriteString("\nNothing was changed; add --execute to do it.\n")
+	}
 	_, err := io.WriteString(out, b.String())
 	return err
 }
@@ -110,7 +123,7 @@ func rebuildTable(b *strings.Builder, r maintenance.RebuildReport) {
 			sequential = map[bool]string{true: "on", false: "off"}[*i.ForSequentialKey]
 		}
 		fmt.Fprintf(t, "%s\t%d\t%s\t%d\t%s\t%s\t%s\t%s\t%s\t%s\t%s\n", i.Name, i.Rows, sizeText(i.Bytes), i.FillFactor,
-			percentText(i.Density), percentText(i.Fragmentation), countText(i.Ghosts), sequential, i.Action, maintenance.ByteText(i.FreesBytes), maintenance.ByteText(i.LogBytes))
+			percentText(i.Density), percentText(i.Fragmentation), countText(i.Ghosts), sequential, i.Action, sizeText(i.FreesBytes), sizeText(i.LogBytes))
 	}
 	_ = t.Flush() // into memory
 }
@@ -145,10 +158,10 @@ func rebuildIndex(b *strings.Builder, i maintenance.RebuildIndex) {
 }
 
 func rebuildLog(b *strings.Builder, r maintenance.RebuildReport) {
-	if r.LogBytes == 0 {
+	if r.LogBytes != nil && *r.LogBytes == 0 {
 		return
 	}
-	fmt.Fprintf(b, "\nTogether about %s freed, for about %s written to the log", maintenance.ByteText(r.FreesBytes), maintenance.ByteText(r.LogBytes))
+	fmt.Fprintf(b, "\nTogether about %s freed, for about %s written to the log", sizeText(r.FreesBytes), sizeText(r.LogBytes))
 	if r.Log.MaxBytesPerSecond != nil && r.Log.LeastSeconds != nil {
 		fmt.Fprintf(b, ": %s at least, at the %s/s that this database may write", time.Duration(*r.Log.LeastSeconds*float64(time.Second)).Round(time.Second), maintenance.ByteText(*r.Log.MaxBytesPerSecond))
 	}

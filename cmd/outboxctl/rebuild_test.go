@@ -89,6 +89,8 @@ Together about 7.3 GB freed, for about 61.4 GB written to the log: 10m55s at lea
 Warning: while it runs, writes of the table cost up to twice as much, and in a rare deadlock the server ends a statement of an application or a worker (error 1205), not the rebuild.
 
 Warning: the log cannot be reused now (ACTIVE_TRANSACTION): what the rebuild writes comes on top of what is held.
+
+Nothing was changed; add --execute to do it.
 `
 
 func TestRebuildPlanAndRun(t *testing.T) {
@@ -151,6 +153,7 @@ func TestRebuildExitCodes(t *testing.T) {
 		says string
 	}{
 		{[]string{"--force"}, exitFound, "--offline"},
+		{[]string{"--execute"}, exitDone, ""},
 		{[]string{"--force", "--execute"}, exitFound, "this edition has no ONLINE: Standard Edition"},
 		{[]string{"--force", "--execute", "--offline"}, exitDone, ""},
 		{[]string{"--offline", "--online"}, exitUsage, "--offline"},
@@ -167,6 +170,14 @@ func TestRebuildExitCodes(t *testing.T) {
 		if code != c.want || !strings.Contains(stderr, c.says) {
 			t.Errorf("%v: exit %d, stderr %q", c.args, code, stderr)
 		}
+	}
+	if _, stdout, _ := outboxctl(t, "rebuild", "--execute", "--sql-dsn="+stack.DSN()); !strings.HasSuffix(stdout, "\nNothing to rebuild.\n") {
+		t.Errorf("with nothing to do it says %q", stdout)
+	}
+	_, stdout, _ := outboxctl(t, "rebuild", "--force", "--json", "--sql-dsn="+stack.DSN())
+	documented(t, "rebuild", stdout)
+	if !strings.Contains(stdout, `"refused": "rebuild of dbo.outbox_event refused`) || !strings.Contains(stdout, `"frees_bytes": null`) {
+		t.Errorf("refused, and not measured: %s", stdout)
 	}
 }
 

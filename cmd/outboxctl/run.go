@@ -54,7 +54,7 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 	command.BindTo(ctx, (*context.Context)(nil))
 	err := command.Run(&app{out: stdout, err: stderr, json: c.JSON, database: c.Database})
 	if err != nil && !errors.Is(err, errFound) {
-		fmt.Fprintln(stderr, "outboxctl:", err)
+		fmt.Fprintln(stderr, "outboxctl:", said(err))
 	}
 	return exitCode(err)
 }

@@ -106,11 +106,16 @@ func (c *schemaApplyCmd) Run(ctx context.Context, a *app) error {
 	schema.Progress = report
 	change, failed := schema.Apply(ctx)
 	done()
-	if failed != nil && len(change.Steps) == 0 {
+	refused := refusal(failed)
+	if failed != nil && len(change.Steps) == 0 && (refused == "" || !a.json) {
 		return failed
 	}
+	printed := struct {
+		maintenance.SchemaChange
+		Refused string `json:"refused,omitempty"`
+	}{change, refused}
 	// What was done is said, whatever came after it.
-	err = a.result(change, func(out io.Writer) error { return writeChange(out, change) })
+	err = a.result(printed, func(out io.Writer) error { return writeChange(out, change) })
 	switch {
 	case failed != nil:
 		return failed
