@@ -4,6 +4,8 @@ import (
 	"context"
 	"database/sql"
 	"database/sql/driver"
+	"errors"
+	"fmt"
 	"net"
 	"sync"
 	"sync/atomic"
@@ -17,6 +19,10 @@ import (
 // and waits for that to be confirmed; on a network that swallows packets, and
 // after some errors, it waits on (go-mssqldb issues 160 and 407).
 const watchdogGrace = 2 * time.Second
+
+// loginPatience bounds the way to a usable connection, whatever the caller's
+// deadline is.
+const loginPatience = time.Minute
 
 // watch calls kill when ctx has been over for watchdogGrace. stop ends the
 // watch and says whether it has killed.
@@ -56,7 +62,16 @@ func newConnector(inner *mssql.Connector, keepAlive time.Duration) *connector {
 // Connect implements driver.Connector.
 func (c *connector) Connect(ctx context.Context) (driver.Conn, error) {
 	w := new(wire)
+	// The driver takes ctx, and its TLS handshake and login do not look at it: a
+	// server that accepts and says nothing would be waited for for ever.
+	ctx, cancel := context.WithTimeout(ctx, loginPatience)
+	defer cancel()
+	stop := watch(ctx, w.kill)
 	conn, err := c.Connector.Connect(context.WithValue(ctx, wireKey{}, w))
+	killed := stop()
+	if err != nil && killed {
+		err = fmt.Errorf("no answer to the login within %s of the end of its time: %w", watchdogGrace, errors.Join(context.Cause(ctx), err))
+	}
 	if err != nil {
 		return nil, err
 	}

@@ -83,3 +83,36 @@ func TestKillerClosesTheWire(t *testing.T) {
 	_ = conn.Close()
 	<-forgotten
 }
+
+// A server that accepts and never says a word must not hold a command for longer
+// than its context lasts, also where statements may take for ever.
+func TestLoginAtAServerThatSaysNothingEnds(t *testing.T) {
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer listener.Close()
+	go func() {
+		for {
+			conn, err := listener.Accept()
+			if err != nil {
+				return
+			}
+			defer conn.Close()
+		}
+	}()
+	for _, encrypt := range []string{"true", "disable", "strict"} {
+		db, err := Open("sqlserver://u:p@"+listener.Addr().String()+"?database=d&encrypt="+encrypt, Options{LongStatements: true})
+		if err != nil {
+			t.Fatal(err)
+		}
+		ctx, cancel := context.WithTimeout(t.Context(), 100*time.Millisecond)
+		begun := time.Now()
+		err = db.PingContext(ctx)
+		cancel()
+		if took := time.Since(begun); err == nil || took > 20*time.Second {
+			t.Errorf("encrypt=%s: %v after %s", encrypt, err, took)
+		}
+		db.Close()
+	}
+}

@@ -13,7 +13,11 @@ import (
 )
 
 func main() {
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	// SIGHUP is how a lost terminal ends a command that runs for hours: it cleans up
+	// like any other stop.
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM, syscall.SIGHUP)
+	// Output that nobody reads any more must not end it in the middle either.
+	signal.Ignore(syscall.SIGPIPE)
 	// A second signal ends the process the hard way.
 	context.AfterFunc(ctx, stop)
 	os.Exit(run(ctx, os.Args[1:], os.Stdout, os.Stderr))
