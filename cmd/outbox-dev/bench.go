@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"os"
 	"slices"
 	"strings"
 	"time"
@@ -24,6 +25,7 @@ type benchCmd struct {
 	Batch      int      `default:"${batch}" help:"Events a claim of those three takes at most."`
 	Seconds    float64  `default:"15" help:"A strategy that has not emptied the backlog by then stops claiming, and is judged by what it moved."`
 	Lone       int      `default:"30" help:"Single events for an idle pipeline afterwards, to see how long each is in the outbox."`
+	Chart      string   `placeholder:"FILE" help:"Draw the figures into an SVG file."`
 	JSON       bool     `name:"json" help:"Print the result as one JSON object."`
 }
 
@@ -91,6 +93,9 @@ func (c *benchCmd) Run(ctx context.Context, s streams) error {
 		}
 	}
 	report.compare()
+	if c.Chart != "" {
+		wrong = append(wrong, report.draw(c.Chart))
+	}
 	if err := report.print(s.out, c.JSON); err != nil {
 		return err
 	}
@@ -162,6 +167,14 @@ func (c *benchCmd) measure(ctx context.Context, network, strategy string, log io
 		r.Lone = &lone
 	}
 	return r, nil
+}
+
+func (r benchReport) draw(file string) error {
+	f, err := os.Create(file)
+	if err != nil {
+		return fmt.Errorf("--chart: %w", err)
+	}
+	return errors.Join(r.chart(f), f.Close())
 }
 
 func (r benchReport) print(w io.Writer, asJSON bool) error {

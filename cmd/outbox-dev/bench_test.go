@@ -3,7 +3,9 @@ package main
 import (
 	"bytes"
 	"encoding/json"
+	"os"
 	"os/exec"
+	"path/filepath"
 	"strings"
 	"testing"
 	"time"
@@ -17,11 +19,12 @@ func TestBench(t *testing.T) {
 	if testing.Short() {
 		t.Skip("starts some twenty processes")
 	}
-	// Not a multiple of any strategy's batch, and more than one of each.
-	const events = 1234
 	t.Parallel()
+	// No multiple of any strategy's batch.
+	const events = 1234
+	chart := filepath.Join(t.TempDir(), "chart.svg")
 	dev, _ := buildPrograms(t)
-	cmd := exec.CommandContext(t.Context(), dev, "bench", "--backlog", "1234", "--payload", "100", "--batch", "300", "--seconds", "120", "--lone", "5", "--json")
+	cmd := exec.CommandContext(t.Context(), dev, "bench", "--backlog", "1234", "--payload", "100", "--batch", "300", "--seconds", "120", "--lone", "5", "--chart", chart, "--json")
 	stderr := &lockedBuffer{}
 	cmd.Stderr = stderr
 	out, err := cmd.Output()
@@ -33,6 +36,9 @@ func TestBench(t *testing.T) {
 	decoder.DisallowUnknownFields()
 	if err := decoder.Decode(&report); err != nil {
 		t.Fatalf("the result is no single JSON object: %v in\n%s", err, out)
+	}
+	if svg, err := os.ReadFile(chart); err != nil || !bytes.HasPrefix(svg, []byte("<svg")) {
+		t.Errorf("the chart: %v, %.100s", err, svg)
 	}
 	var names []string
 	for _, r := range report.Results {
