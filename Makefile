@@ -1,6 +1,6 @@
 # What a contributor types. `make check` is what .ci/run does.
 
-.PHONY: build test race lint fmt check demo
+.PHONY: build test race lint fmt check demo image
 
 build:
 	go build -trimpath -o bin/ ./cmd/...
@@ -23,3 +23,7 @@ check: lint test race
 
 demo:
 	go run ./cmd/outbox-dev demo
+
+# The container image, built and started without a registry; needs buildah and root.
+image:
+	infra/check-image.sh
