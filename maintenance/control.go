@@ -83,8 +83,12 @@ func (r PauseResult) Text(w io.Writer) error {
 	var b strings.Builder
 	switch {
 	case !r.Executed:
-		fmt.Fprintf(&b, "%s is %s and would be %s; %d live workers would see it with their next heartbeat.\nNothing was changed: add --execute.\n",
+		fmt.Fprintf(&b, "%s is %s and would be %s; %d live workers would see it with their next heartbeat.\n",
 			what, state[r.WasPaused], state[r.Paused], r.Workers)
+		if r.Scope == worker.ScopeAll && !r.Paused {
+			b.WriteString("Workers that were started with --paused would begin.\n")
+		}
+		b.WriteString("Nothing was changed: add --execute.\n")
 	case r.Paused:
 		fmt.Fprintf(&b, "%s is paused now; %d live workers see it with their next heartbeat, within 11 s.\n", what, r.Workers)
 	case r.WasPaused:

@@ -40,8 +40,12 @@ LEFT JOIN sys.sql_modules AS s ON s.object_id = t.object_id
 WHERE  t.parent_id = OBJECT_ID(@table)
 AND    CHARINDEX(@prefix, t.name) = 1;`
 
+// GuardPrefix begins the name of the trigger that guards a migration. One that
+// is there while no migration runs is what a killed one left; its next run puts
+// back what the trigger's text remembers.
+const GuardPrefix = "outbox_varchar_guard_"
+
 const (
-	guardPrefix   = "outbox_varchar_guard_"
 	restorePrefix = "-- outbox:restore "
 
 	aboutGuard = `-- Made by outboxctl migrate-varchar, which drops it at its end. If it was killed,
@@ -108,7 +112,7 @@ func (m Migration) inSchema(name string) string {
 
 // readGuards finds the guards of this and of earlier runs.
 func (m Migration) readGuards(ctx context.Context, q querier) ([]guard, error) {
-	rows, err := q.QueryContext(ctx, migrateGuardsSQL, sql.Named("table", m.Events()), sql.Named("prefix", guardPrefix))
+	rows, err := q.QueryContext(ctx, migrateGuardsSQL, sql.Named("table", m.Events()), sql.Named("prefix", GuardPrefix))
 	if err != nil {
 		return nil, fmt.Errorf("look for a guard: %w", err)
 	}

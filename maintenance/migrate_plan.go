@@ -73,7 +73,7 @@ func (m Migration) readObstacles(ctx context.Context, conn *sql.Conn, p *migrati
 	if p.utf8, err = m.readLossless(ctx, conn, p.column); err != nil {
 		return err
 	}
-	p.guard, p.offline = m.guardName(guardPrefix, p.table.objectID), p.table.offline()
+	p.guard, p.offline = m.guardName(GuardPrefix, p.table.objectID), p.table.offline()
 	p.blockers = append(m.columnBlockers(p.column), p.table.blockers(m, indexes)...)
 	p.blockers = append(p.blockers, held...)
 	for _, i := range indexes {

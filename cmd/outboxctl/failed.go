@@ -22,15 +22,29 @@ type failedCmd struct {
 // failedFilter chooses events.
 type failedFilter struct {
 	ID        []int64       `env:"-" name:"id" placeholder:"ID" help:"These events; may be given several times or as a list."`
-	EventType string        `env:"-" placeholder:"NAME" help:"Events of this type."`
+	EventType *string       `env:"-" placeholder:"NAME" help:"Events of this type."`
 	OlderThan time.Duration `env:"-" placeholder:"DURATION" help:"Events written before that."`
-	Error     string        `env:"-" placeholder:"TEXT" help:"Events whose last error has this text."`
+	Error     *string       `env:"-" placeholder:"TEXT" help:"Events whose last error has this text."`
 	Parked    bool          `env:"-" help:"Only those that wait for a person."`
 	Waiting   bool          `env:"-" help:"Only those that come back by themselves."`
 }
 
 func (f failedFilter) filter() (maintenance.FailedFilter, error) {
-	m := maintenance.FailedFilter{IDs: f.ID, EventType: f.EventType, OlderThan: f.OlderThan, Error: f.Error, Parked: f.Parked, Waiting: f.Waiting}
+	m := maintenance.FailedFilter{IDs: f.ID, OlderThan: f.OlderThan, Parked: f.Parked, Waiting: f.Waiting}
+	for _, text := range []struct {
+		flag  string
+		typed *string
+		to    *string
+	}{{"--event-type", f.EventType, &m.EventType}, {"--error", f.Error, &m.Error}} {
+		if text.typed == nil {
+			continue
+		}
+		// A variable that was never set must not mean all events.
+		if *text.typed == "" {
+			return m, usageError{fmt.Errorf("%s is empty", text.flag)}
+		}
+		*text.to = *text.typed
+	}
 	if err := m.Validate(); err != nil {
 		return m, usageError{err}
 	}
@@ -39,7 +53,7 @@ func (f failedFilter) filter() (maintenance.FailedFilter, error) {
 
 // chosen says whether anything was chosen: an empty filter means every event.
 func (f failedFilter) chosen() bool {
-	return len(f.ID) > 0 || f.EventType != "" || f.OlderThan > 0 || f.Error != "" || f.Parked || f.Waiting
+	return len(f.ID) > 0 || f.EventType != nil || f.OlderThan > 0 || f.Error != nil || f.Parked || f.Waiting
 }
 
 type failedListCmd struct {
@@ -57,9 +71,9 @@ func (c *failedListCmd) Validate() error {
 
 // failedList is what list prints as JSON.
 type failedList struct {
-	Events []maintenance.FailedEvent `env:"-" json:"events"`
+	Events []maintenance.FailedEvent `json:"events"`
 	// Limited is true when there may be more.
-	Limited bool `env:"-" json:"limited"`
+	Limited bool `json:"limited"`
 }
 
 // Run lists.
@@ -151,7 +165,7 @@ type failedDiscardCmd struct {
 
 // Validate is called by the parser.
 func (c *failedRetryCmd) Validate() error {
-	if c.PerSecond < 0.1 || c.PerSecond > 1e6 {
+	if !(c.PerSecond >= 0.1 && c.PerSecond <= 1e6) { // not a number is neither
 		return fmt.Errorf("--per-second is %g, it may be 0.1 to 1000000", c.PerSecond)
 	}
 	return nil

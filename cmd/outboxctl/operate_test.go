@@ -258,6 +258,9 @@ FROM dbo.outbox_event WHERE id > 10 ORDER BY id`)
 		{"failed", "discard", "--all"},
 		{"failed", "discard", "--all", "--reason= "},
 		{"failed", "retry", "--all", "--per-second=0"},
+		{"failed", "retry", "--all", "--per-second=NaN"},
+		{"failed", "retry", "--parked", "--event-type="},
+		{"failed", "list", "--error="},
 		{"failed", "retry", "--all", "--limit=-1"},
 	} {
 		run(exitUsage, args...)

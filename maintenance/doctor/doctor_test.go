@@ -107,6 +107,9 @@ func TestWhatStandsAgainst(t *testing.T) {
 		"trigger": {
 			damage: "CREATE TRIGGER dbo.tr_mine ON dbo.outbox_event AFTER UPDATE AS SET NOCOUNT ON;", check: "triggers", verdict: doctor.Warn, found: "tr_mine", remedy: "SET NOCOUNT ON",
 		},
+		"guard that a killed migration left": {
+			damage: "CREATE TRIGGER dbo.outbox_varchar_guard_payload_1 ON dbo.outbox_event AFTER UPDATE AS SET NOCOUNT ON;", check: "triggers", verdict: doctor.Warn, found: "migrate-varchar", remedy: "Do not drop it",
+		},
 		"module with the wrong option": {
 			damage: "SET QUOTED_IDENTIFIER OFF;\nGO\nCREATE PROCEDURE dbo.old_writer AS INSERT INTO dbo.outbox_event (id, aggregate_type, aggregate_id, event_type, payload) VALUES (1, 'a', 'a', 'a', 'a');", check: "modules", verdict: doctor.NoGo, found: "[dbo].[old_writer]", remedy: "QUOTED_IDENTIFIER ON",
 		},

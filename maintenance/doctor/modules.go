@@ -4,7 +4,10 @@ import (
 	"context"
 	"database/sql"
 	"fmt"
+	"slices"
 	"strings"
+
+	"azsqloutbox/maintenance"
 )
 
 // What one may not see is not in the catalog at all, and no answer is then no
@@ -62,6 +65,9 @@ func (v *visit) triggers(ctx context.Context, all bool) ([]Finding, error) {
 	switch {
 	case err != nil:
 		return nil, err
+	case slices.ContainsFunc(triggers, isGuard):
+		return one(check, Warn, fmt.Sprintf("the guard of migrate-varchar is on the event table: %s. A migration is under way, or one was killed", strings.Join(triggers, ", ")),
+			"if none is under way, run the same outboxctl migrate-varchar --execute again: it puts back the indexes that the trigger's text remembers, and drops it. Do not drop it by hand"), nil
 	case len(triggers) > 0:
 		return one(check, Warn, fmt.Sprintf("the event table has triggers: %s. They run in every claim and settle, and one that fails stops the worker", strings.Join(triggers, ", ")),
 			"take them away, or make sure that they are quick, SET NOCOUNT ON and never roll back"), nil
@@ -71,6 +77,8 @@ func (v *visit) triggers(ctx context.Context, all bool) ([]Finding, error) {
 	}
 	return one(check, OK, "none on the event table", ""), nil
 }
+
+func isGuard(trigger string) bool { return strings.HasPrefix(trigger, maintenance.GuardPrefix) }
 
 func (v *visit) otherModules(ctx context.Context, all bool) ([]Finding, error) {
 	const check = "modules"
