@@ -127,7 +127,7 @@ func (p Purge) lookAt(ctx context.Context, c *connection, s purgeTexts, from int
 func (p Purge) odd(count, id int64) *Refusal {
 	return &Refusal{
 		Task: "purge of " + p.Names.String(),
-		Found: fmt.Sprintf("%d events are PROCESSED in the future or before they were created, the one with the id %d is the first; a worker or a writer has written local time instead of UTC, so that nobody can say what is old enough",
+		Found: fmt.Sprintf("of the events that it looked at, %d had a processed_at in the future or before created_at, the one with the id %d first; a worker or a writer has written local time instead of UTC, so that nobody can say what is old enough",
 			count, id),
 		Remedy: fmt.Sprintf("mend the clock, then give such events a true time or a late one: UPDATE %s SET processed_at = SYSUTCDATETIME() WHERE id = %d", p.Events(), id),
 	}

@@ -53,7 +53,7 @@ func (c *schemaCheckCmd) Run(ctx context.Context, a *app) error {
 
 func writeReport(out io.Writer, r maintenance.SchemaReport) error {
 	var b strings.Builder
-	fmt.Fprintf(&b, "%s, %d rows, on %s\n", r.Table, r.Rows, r.Edition)
+	fmt.Fprintf(&b, "%s, %s, on %s\n", r.Table, things(r.Rows, "row"), r.Edition)
 	writeFindings(&b, r.Findings)
 	if len(r.Findings) == 0 {
 		b.WriteString("\nNothing to mend.\n")

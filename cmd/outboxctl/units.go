@@ -26,6 +26,14 @@ func count(n int64) string {
 	return sign + digits
 }
 
+// things is a number of them: 1 row, 1,000 rows.
+func things(n int64, thing string) string {
+	if n != 1 {
+		thing += "s"
+	}
+	return count(n) + " " + thing
+}
+
 // size is a number of bytes in powers of 1,024, as SQL Server counts them.
 func size(bytes int64) string {
 	const units = "KMGTPE"

@@ -149,7 +149,7 @@ func judgeClaimPlan(f claimFacts, sec Section) Section {
 	sec.table(table)
 	sec.note("These are the plans by which the statements ran, with measured pages and CPU; the costs that an optimizer estimates are left out on purpose.")
 	if f.more > 0 {
-		sec.note(fmt.Sprintf("%d plans of other statements were not read.", f.more))
+		sec.note(fmt.Sprintf("Not read: %s of other statements.", counted(float64(f.more), "plan")))
 	}
 	return sec
 }
@@ -227,7 +227,7 @@ func judgeClaim(f claimFacts, c claim, sec *Section) {
 		return
 	}
 	if path := c.path(); path != "" {
-		text := fmt.Sprintf("%s %s: %s pages each time.", label, path, short(ratio(float64(c.reads), float64(c.executions))))
+		text := fmt.Sprintf("%s %s: %s each time.", label, path, counted(ratio(float64(c.reads), float64(c.executions)), "page"))
 		if lookups {
 			text += " The claim index is the slim one, so a lookup for each event is what is asked for."
 		}
@@ -238,7 +238,7 @@ func judgeClaim(f claimFacts, c claim, sec *Section) {
 // judgeScan explains a scan by what can be known.
 func judgeScan(f claimFacts, c claim, a planAccess, sec *Section) {
 	label := c.say()
-	pages := fmt.Sprintf("%s pages each time", short(ratio(float64(c.reads), float64(c.executions))))
+	pages := fmt.Sprintf("%s each time", counted(ratio(float64(c.reads), float64(c.executions)), "page"))
 	if strings.EqualFold(a.index, f.index) {
 		sec.find(Warn, fmt.Sprintf("%s scans the claim index %s instead of seeking it, %s: it reads the backlog of every event type to find one.", label, a.index, pages),
 			"compare the first key column with = and a value of its own type")

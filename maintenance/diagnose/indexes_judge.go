@@ -114,7 +114,7 @@ func (f indexFacts) judgeUse(d indexDef, sec *Section) {
 		return
 	}
 	z, log := f.storage.sizes[d.id], f.indexLog(d)
-	text := fmt.Sprintf("Nobody reads %s %s, and every event writes it: %s writes so far", d.name, d.describe(), grouped(float64(use.updates)))
+	text := fmt.Sprintf("Nobody reads %s %s, and every event writes it: %s so far", d.name, d.describe(), counted(float64(use.updates), "write"))
 	if z.known {
 		text += fmt.Sprintf(", %s of memory and disk", size(z.usedBytes))
 	}

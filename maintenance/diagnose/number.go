@@ -99,6 +99,14 @@ func short(v float64) string {
 	}
 }
 
+// counted is a number of things: 1 page, 2.5 pages.
+func counted(v float64, thing string) string {
+	if text := short(v); text != "1" {
+		return text + " " + thing + "s"
+	}
+	return "1 " + thing
+}
+
 func trim(v float64, digits int) string {
 	text := strconv.FormatFloat(v, 'f', digits, 64)
 	return strings.TrimSuffix(strings.TrimRight(text, "0"), ".")

@@ -145,8 +145,8 @@ func (f statementFacts) perEvent(all []costs, sec *Section) string {
 		sec.figure("log per event, all of the worker's statements", logBytes/n, Bytes)
 	}
 	per := (claimReads + flipReads) / n
-	text := fmt.Sprintf("An event costs %s pages to claim and %s to flip, and %s of CPU over all of the worker's statements.",
-		short(claimReads/n), short(flipReads/n), duration(namedWorker/1000/n))
+	text := fmt.Sprintf("An event costs %s to claim and %s to flip, and %s of CPU over all of the worker's statements.",
+		counted(claimReads/n, "page"), short(flipReads/n), duration(namedWorker/1000/n))
 	switch {
 	case per > readsPerEventBad:
 		sec.find(Bad, text+" A seek of this table reads three or four pages: something scans.", "look at the section on the claim's plan, then at ghosts and unread indexes")

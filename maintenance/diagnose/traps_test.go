@@ -119,7 +119,7 @@ func TestTraps(t *testing.T) {
 				o.exec("INSERT INTO dbo.outbox_event (id, aggregate_type, aggregate_id, event_type, payload) VALUES (100000, 'order', '1', 'order.created', '{}')")
 			},
 			"indexes", diagnose.Warn,
-			[]string{"Nobody reads IX_nobody (created_at)", "1 writes so far"},
+			[]string{"Nobody reads IX_nobody (created_at)", ": 1 write so far"},
 			"DROP INDEX [IX_nobody]",
 		},
 		{
