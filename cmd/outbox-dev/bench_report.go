@@ -154,8 +154,8 @@ Milliseconds are p50/p99. CPU, peak memory and allocations are those of the
 strategy's own process, CPU and allocations an event; round trips and statements
 to the database and sends to the broker are for 1,000 events. %d events of %d
 bytes waited; pipeline, claim-only and publish-only: %d lanes, batches of %d.
-%s/%s, %d CPUs, %s: rates depend on what else the machine does, ratios of one
-run much less.
+%s/%s, %d CPUs, %s. Rates, times and their ratios
+depend on what else the machine does; counts do not.
 `, b.Backlog, b.PayloadBytes, b.Lanes, b.Batch, b.Machine.OS, b.Machine.Arch, b.Machine.CPUs, b.Machine.Go)
 	for _, r := range b.Results {
 		if r.LimitShare > 0 {
