@@ -51,7 +51,7 @@ func (d *delivery) run(ctx context.Context) {
 	}
 	d.sends.SetLimit(d.p.cfg.MaxInFlight)
 	for _, g := range groups {
-		clean, doubted := g.dest.doubts.divide(d.events, g.events)
+		clean, doubted, broke := g.dest.doubts.divide(d.events, g.events)
 		if g.key.ordered() {
 			d.sends.Go(func() error {
 				d.inOrder(ctx, g, doubted)
@@ -68,7 +68,11 @@ func (d *delivery) run(ctx context.Context) {
 		})
 		if len(doubted) > 0 {
 			d.sends.Go(func() error {
-				d.scatter(ctx, g.dest, doubted)
+				if broke {
+					d.oneByOne(ctx, g.dest, doubted)
+				} else {
+					d.scatter(ctx, g.dest, doubted)
+				}
 				return nil
 			})
 		}
@@ -101,6 +105,23 @@ func (d *delivery) inTurn(ctx context.Context, dest *destination, todo [][]int) 
 		return f
 	}
 	return nil
+}
+
+// oneByOne sends parts one after the other and goes on after a failure. A message
+// that breaks its connection takes with it whatever else is on the way there, so
+// at once all parts would look guilty.
+func (d *delivery) oneByOne(ctx context.Context, dest *destination, events []int) {
+	todo := inParts(events)
+	for n, part := range todo {
+		f := d.pack(ctx, dest, part, func(p parcel) *failure { return d.ship(ctx, p, nil) })
+		if f == nil || !f.nothingSent && ctx.Err() == nil {
+			continue
+		}
+		for _, later := range todo[n+1:] {
+			d.unsent(dest, later, f)
+		}
+		return
+	}
 }
 
 // scatter sends events in parts, all at once, to learn which part it is that
@@ -147,7 +168,7 @@ func (d *delivery) ship(ctx context.Context, p parcel, h *hunt) *failure {
 		return nil
 	}
 	if f.doubtful() {
-		p.dest.doubts.add(d.events, p.events, before)
+		p.dest.doubts.add(d.events, p.events, before, f.kind != KindTimeout)
 	}
 	if f.nothingSent || f.action == giveBack || f.action == retry {
 		return d.unanswered(ctx, p, f)
@@ -162,11 +183,7 @@ func (d *delivery) ship(ctx context.Context, p parcel, h *hunt) *failure {
 		}
 		if p.single != nil {
 			h.alone++
-			since := h.before
-			if known, ok := p.dest.doubts.of(d.events[p.events[0]].ID); ok {
-				since = min(since, known.before)
-			}
-			d.suspect(suspect{event: p.events[0], dest: p.dest, before: since, why: f})
+			d.suspect(suspect{event: p.events[0], dest: p.dest, before: h.before, why: f})
 			return nil
 		}
 	}
@@ -198,7 +215,8 @@ func (d *delivery) unanswered(ctx context.Context, p parcel, f *failure) *failur
 			}
 			return d.scatter(ctx, p.dest, p.events)
 		}
-		if p.single != nil {
+		// What breaks connections is found by bisection, within one delivery.
+		if p.single != nil && f.kind == KindTimeout {
 			known, _ := p.dest.doubts.of(d.events[p.events[0]].ID)
 			if known.alone >= aloneTwice {
 				d.suspect(suspect{event: p.events[0], dest: p.dest, before: known.before, why: f})

@@ -23,6 +23,9 @@ type doubt struct {
 	before uint64
 	// alone counts the sends of this one event by itself that were not answered.
 	alone int
+	// broke says that a connection broke under it, and not only that no answer
+	// came.
+	broke bool
 	seen  time.Time
 }
 
@@ -43,7 +46,7 @@ const (
 
 // add notes that a send of these events was not answered. The first note keeps
 // its before.
-func (d *doubts) add(events []worker.Event, which []int, before uint64) {
+func (d *doubts) add(events []worker.Event, which []int, before uint64, broke bool) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	now := time.Now()
@@ -61,6 +64,7 @@ func (d *doubts) add(events []worker.Event, which []int, before uint64) {
 		if len(which) == 1 {
 			known.alone++
 		}
+		known.broke = known.broke || broke
 		known.seen = now
 		d.events[events[i].ID] = known
 	}
@@ -87,12 +91,12 @@ func (d *doubts) settle(events []worker.Event, which []int) {
 }
 
 // divide sorts events into those without a doubt and those with one, each in
-// their order.
-func (d *doubts) divide(events []worker.Event, which []int) (clean, doubted []int) {
+// their order, and says whether a connection broke under one of the latter.
+func (d *doubts) divide(events []worker.Event, which []int) (clean, doubted []int, broke bool) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	if len(d.events) == 0 {
-		return which, nil
+		return which, nil, false
 	}
 	now := time.Now()
 	for id, known := range d.events {
@@ -101,13 +105,14 @@ func (d *doubts) divide(events []worker.Event, which []int) (clean, doubted []in
 		}
 	}
 	for _, i := range which {
-		if _, ok := d.events[events[i].ID]; ok {
+		if known, ok := d.events[events[i].ID]; ok {
 			doubted = append(doubted, i)
+			broke = broke || known.broke
 		} else {
 			clean = append(clean, i)
 		}
 	}
-	return clean, doubted
+	return clean, doubted, broke
 }
 
 // inParts cuts events into parts of about the same size.
