@@ -104,7 +104,7 @@ GO
 
 -- What a person tells all workers: one row for everything, an event type or an
 -- entity that was ever paused. It outlives the workers, which read it with every
--- heartbeat. Names are compared to the letter.
+-- heartbeat. Event types are compared to the letter, entities without regard to case.
 IF OBJECT_ID(N'[dbo].[outbox_event_control]', N'U') IS NULL
     CREATE TABLE [dbo].[outbox_event_control] (
         scope      VARCHAR(20)   NOT NULL,
