@@ -91,13 +91,13 @@ func (d *doubts) settle(events []worker.Event, which []int) {
 }
 
 // divide sorts events into those without a doubt and those with one, each in
-// their order, and says whether a connection broke under one of the latter.
+// their order, and says whether a connection may break under one of the latter.
+// What failed before, here or in another worker, is in doubt from the beginning:
+// a message that breaks connections must not take a new batch with it each time
+// that it comes back.
 func (d *doubts) divide(events []worker.Event, which []int) (clean, doubted []int, broke bool) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	if len(d.events) == 0 {
-		return which, nil, false
-	}
 	now := time.Now()
 	for id, known := range d.events {
 		if now.Sub(known.seen) > forgetDoubt {
@@ -105,9 +105,11 @@ func (d *doubts) divide(events []worker.Event, which []int) (clean, doubted []in
 		}
 	}
 	for _, i := range which {
-		if known, ok := d.events[events[i].ID]; ok {
+		known, ok := d.events[events[i].ID]
+		failed := events[i].RetryCount > 0
+		if ok || failed {
 			doubted = append(doubted, i)
-			broke = broke || known.broke
+			broke = broke || known.broke || failed
 		} else {
 			clean = append(clean, i)
 		}
