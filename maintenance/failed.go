@@ -75,9 +75,9 @@ func (f FailedFilter) args() []any {
 
 // The retry index holds the FAILED rows alone, so whatever the filter, no more
 // is read than what failed. RECOMPILE: the parts of the filter that are off are
-// folded away. Text as NVARCHAR: the driver knows no UTF-8 collations. ISNULL: a
-// table that was there before may have what a worker parks, and a person must
-// still see it.
+// folded away. Text as NVARCHAR: the driver knows no UTF-8 collations. ISNULL,
+// and a created_at that may be NULL: a table that was there before may have what a
+// worker parks or cannot read, and a person must still see it.
 const listFailedSQL = `-- outbox:ListFailed
 SELECT TOP (@limit) e.id, ISNULL(CAST(e.event_type AS NVARCHAR(4000)), N'') AS event_type,
        ISNULL(CAST(e.aggregate_type AS NVARCHAR(4000)), N'') AS aggregate_type, ISNULL(CAST(e.aggregate_id AS NVARCHAR(4000)), N'') AS aggregate_id,
@@ -90,11 +90,12 @@ OPTION (RECOMPILE, MAXDOP 1);`
 
 // FailedEvent is one FAILED row.
 type FailedEvent struct {
-	ID            int64     `json:"id,string"`
-	EventType     string    `json:"event_type"`
-	AggregateType string    `json:"aggregate_type"`
-	AggregateID   string    `json:"aggregate_id"`
-	CreatedAt     time.Time `json:"created_at"`
+	ID            int64  `json:"id,string"`
+	EventType     string `json:"event_type"`
+	AggregateType string `json:"aggregate_type"`
+	AggregateID   string `json:"aggregate_id"`
+	// CreatedAt is nil where the table lets it be NULL and nobody said it.
+	CreatedAt *time.Time `json:"created_at"`
 	// RetryAt is when it comes back by itself; nil for a parked one.
 	RetryAt      *time.Time `json:"retry_at"`
 	Attempts     int        `json:"attempts"`

@@ -103,12 +103,15 @@ func (l failedList) text(out io.Writer) error {
 	w := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
 	fmt.Fprintln(w, "id\tevent type\taggregate\tcreated\tattempts\tcomes back\terror")
 	for _, e := range l.Events {
-		back := "parked"
+		created, back := "unknown", "parked"
+		if e.CreatedAt != nil {
+			created = e.CreatedAt.UTC().Format(time.RFC3339)
+		}
 		if e.RetryAt != nil {
 			back = e.RetryAt.UTC().Format(time.RFC3339)
 		}
 		fmt.Fprintf(w, "%d\t%s\t%s/%s\t%s\t%d\t%s\t%s\n", e.ID, maintenance.Printable(e.EventType), maintenance.Printable(e.AggregateType), maintenance.Printable(e.AggregateID),
-			e.CreatedAt.UTC().Format(time.RFC3339), e.Attempts, back, maintenance.Printable(e.Error))
+			created, e.Attempts, back, maintenance.Printable(e.Error))
 	}
 	if l.Limited {
 		fmt.Fprintln(w, "… there may be more: --limit")
