@@ -23,9 +23,9 @@ import (
 type SettleFailed struct {
 	Target
 	Filter FailedFilter
-	// Discard makes the rows PROCESSED, with the reason and who in last_error; the
-	// purge takes them in its time. Else they become PENDING with no attempt
-	// spent.
+	// Discard makes the rows PROCESSED, with who and the reason in last_error
+	// before the error that was there; the purge takes them in its time. Else they
+	// become PENDING with no attempt spent.
 	Discard    bool
 	Reason, By string
 	// Limit bounds how many are settled; 0 is no bound.
@@ -56,6 +56,9 @@ func (s SettleFailed) Validate() error {
 type SettledFailed struct {
 	Executed bool   `json:"executed"`
 	Action   string `json:"action"` // retry or discard
+	// Reason is what a discard writes into last_error, before the error that is
+	// there; empty for a retry.
+	Reason string `json:"reason"`
 	// Matching is how many events the filter means, counted up to
 	// FailedCountCap.
 	Matching int `json:"matching"`
@@ -71,16 +74,21 @@ const FailedCountCap = 100_000
 
 // Text prints the result for a person.
 func (r SettledFailed) Text(w io.Writer) error {
-	matching := fmt.Sprint(r.Matching)
+	matching := Count(int64(r.Matching), "failed event")
 	if r.Matching >= FailedCountCap {
-		matching += "+"
+		matching = fmt.Sprintf("%d+ failed events", FailedCountCap)
+	}
+	if r.Reason != "" {
+		if _, err := fmt.Fprintf(w, "last_error: %s%s<the error before>\n", Printable(r.Reason), errorWas); err != nil {
+			return err
+		}
 	}
 	if !r.Executed {
-		_, err := fmt.Fprintf(w, "%s failed events match; %s would take them. Nothing was changed: add --execute.\n", matching, r.Action)
+		_, err := fmt.Fprintf(w, "The filter means %s. Nothing was changed: add --execute to %s.\n", matching, r.Action)
 		return err
 	}
-	done := map[string]string{"retry": "are PENDING again", "discard": "are discarded"}[r.Action]
-	_, err := fmt.Fprintf(w, "%d of %s failed events %s, in %.1f s", r.Settled, matching, done, r.Seconds)
+	done := map[string]string{"retry": "PENDING again", "discard": "discarded"}[r.Action]
+	_, err := fmt.Fprintf(w, "%d of %s %s, in %.1f s", r.Settled, matching, done, r.Seconds)
 	if err == nil && r.Stopped != "" {
 		_, err = fmt.Fprintf(w, " (stopped: %s)", r.Stopped)
 	}
@@ -111,16 +119,15 @@ OPTION (RECOMPILE, MAXDOP 1);`
 // @batch were, so that not all others are read again for every batch. The filter
 // is asked once more, for what has changed since they were listed.
 //
-// last_error gets what fits: more than that would be error 2628. max_length is in
-// bytes, of nvarchar (231) and nchar (239) two a character, and -1 for MAX
-// (sql-docs, sys-columns-transact-sql.md); the reason is ASCII.
+// last_error gets what fits: more than that would be error 2628. @left is what the
+// reason, which is ASCII, leaves of it in characters of @unit bytes. A worker's
+// error is ASCII too; where an application has written other characters, a quarter
+// fits whatever the collation. The cast: two texts below MAX are cut at 8,000 bytes
+// when they are joined (sql-docs, string-concatenation-transact-sql.md).
 const takeFailedSQL = `-- outbox:TakeFailed
 DECLARE @taken TABLE (id BIGINT NOT NULL PRIMARY KEY);
 DECLARE @count INT;
-DECLARE @room INT = (SELECT c.max_length / CASE WHEN c.system_type_id IN (231, 239) THEN 2 ELSE 1 END
-                     FROM   sys.columns AS c
-                     WHERE  c.object_id = OBJECT_ID(@events)
-                     AND    c.name = N'last_error');
+DECLARE @keep INT = @left - LEN(@cut);
 
 INSERT INTO @taken (id)
 SELECT e.id
@@ -136,7 +143,13 @@ IF @discard = 1
     SET    status = 1,
            processed_at = SYSUTCDATETIME(),
            retry_at = NULL,
-           last_error = LEFT(@reason, CASE WHEN @room BETWEEN 1 AND 400 THEN @room ELSE 400 END)
+           last_error = CAST(@reason AS NVARCHAR(MAX))
+                      + CASE WHEN e.last_error <> '' THEN @was ELSE '' END
+                      + CASE WHEN e.last_error IS NULL THEN ''
+                             WHEN DATALENGTH(RTRIM(e.last_error)) <= @unit * @left THEN RTRIM(e.last_error)
+                             WHEN DATALENGTH(RTRIM(e.last_error)) = @unit * LEN(e.last_error) THEN LEFT(e.last_error, @keep) + @cut
+                             ELSE LEFT(e.last_error, @keep / 4) + @cut
+                        END
     FROM   @taken AS t
     INNER LOOP JOIN {events} AS e WITH (FORCESEEK, ROWLOCK) ON e.id = t.id
     WHERE  e.status = 2
@@ -167,29 +180,43 @@ type failedKey struct {
 	at sql.NullTime
 }
 
-// Plan counts what the filter means.
+// Plan counts what the filter means. Its error wraps ErrSetting where last_error
+// is too narrow for the reason.
 func (s SettleFailed) Plan(ctx context.Context) (SettledFailed, error) {
-	r := SettledFailed{Action: "retry"}
+	r, _, err := s.plan(ctx)
+	return r, err
+}
+
+func (s SettleFailed) plan(ctx context.Context) (r SettledFailed, column lastError, err error) {
+	r = SettledFailed{Action: "retry", Reason: s.reason()}
 	if s.Discard {
 		r.Action = "discard"
 	}
 	if err := s.Validate(); err != nil {
-		return r, err
+		return r, column, err
 	}
 	t := s.Target.withDefaults()
 	c := t.connect("")
 	defer c.close()
-	err := c.do(ctx, "count the failed events of "+t.Names.String(), func(ctx context.Context, conn *sql.Conn) error {
-		return conn.QueryRowContext(ctx, t.failedStatement(countFailedSQL), append(s.Filter.args(), sql.Named("cap", FailedCountCap))...).Scan(&r.Matching)
+	err = c.do(ctx, "count the failed events of "+t.Names.String(), func(ctx context.Context, conn *sql.Conn) error {
+		err := conn.QueryRowContext(ctx, t.failedStatement(countFailedSQL), append(s.Filter.args(), sql.Named("cap", FailedCountCap))...).Scan(&r.Matching)
+		if err != nil {
+			return err
+		}
+		column, err = readLastError(ctx, t, conn)
+		return err
 	})
-	return r, err
+	if err == nil && s.Discard {
+		err = column.fits(r.Reason, s.By)
+	}
+	return r, column, err
 }
 
 // Run settles. When ctx ends it stops between two batches; what was settled
 // stays so.
 func (s SettleFailed) Run(ctx context.Context) (r SettledFailed, err error) {
 	begun := time.Now()
-	r, err = s.Plan(ctx)
+	r, column, err := s.plan(ctx)
 	if err != nil {
 		return r, err
 	}
@@ -206,7 +233,7 @@ func (s SettleFailed) Run(ctx context.Context) (r SettledFailed, err error) {
 		batch := nextBatch(left)
 		left = left[len(batch):]
 		var taken int
-		taken, err = s.takeBatch(ctx, t, c, batch)
+		taken, err = s.takeBatch(ctx, t, c, batch, column)
 		if err != nil {
 			break
 		}
@@ -265,7 +292,7 @@ func nextBatch(keys []failedKey) []failedKey {
 }
 
 // takeBatch settles those of the batch that still are as the filter means.
-func (s SettleFailed) takeBatch(ctx context.Context, t Target, c *connection, batch []failedKey) (taken int, err error) {
+func (s SettleFailed) takeBatch(ctx context.Context, t Target, c *connection, batch []failedKey, column lastError) (taken int, err error) {
 	ids := make([]int64, len(batch))
 	for i, k := range batch {
 		ids[i] = k.id
@@ -280,10 +307,11 @@ func (s SettleFailed) takeBatch(ctx context.Context, t Target, c *connection, ba
 	}
 	text := strings.ReplaceAll(t.failedStatement(takeFailedSQL), "{failed_between}", between)
 	args := append(s.Filter.args(),
-		sql.Named("events", t.Events()), sql.Named("batch", string(list)),
+		sql.Named("batch", string(list)),
 		sql.Named("first", first.id), sql.Named("last", last.id),
 		sql.Named("first_at", civil.DateTimeOf(first.at.Time)), sql.Named("last_at", civil.DateTimeOf(last.at.Time)),
-		sql.Named("discard", s.Discard), sql.Named("reason", ascii(fmt.Sprintf("discarded by %s: %s", s.By, s.Reason))))
+		sql.Named("discard", s.Discard), sql.Named("reason", s.reason()), sql.Named("was", errorWas), sql.Named("cut", errorCut),
+		sql.Named("left", column.left(s.reason())), sql.Named("unit", column.unit))
 	err = c.do(ctx, "settle failed events of "+t.Names.String(), func(ctx context.Context, conn *sql.Conn) error {
 		// One transaction: with the rows locked nobody brings them back in between.
 		tx, err := conn.BeginTx(ctx, &sql.TxOptions{Isolation: sql.LevelReadCommitted})

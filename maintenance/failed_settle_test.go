@@ -66,22 +66,6 @@ func TestNoMoreThanTheLimitWhenACommitIsNotAnswered(t *testing.T) {
 	}
 }
 
-// The reason is cut to the column, whatever that is.
-func TestReasonOfADiscardFitsTheColumn(t *testing.T) {
-	const reason = "the customer closed the account on the first of May"
-	for column, want := range map[string]string{
-		"VARCHAR(40)": "discarded by ops: the customer closed th", "NVARCHAR(30)": "discarded by ops: the customer",
-		"VARCHAR(MAX)": "discarded by ops: " + reason, "VARCHAR(1000)": "discarded by ops: " + reason,
-	} {
-		b := withFailed(t, 1, "NULL")
-		b.exec(`ALTER TABLE {events} ALTER COLUMN last_error ` + column + ` NULL;`)
-		_, err := maintenance.SettleFailed{Target: b.target(), Discard: true, Reason: reason, By: "ops"}.Run(t.Context())
-		if got := b.value(`SELECT last_error FROM {events}`); err != nil || got != want {
-			t.Errorf("%s has %q, want %q; %v", column, got, want, err)
-		}
-	}
-}
-
 // What a worker parked for having no aggregate can be looked at; text of a UTF-8
 // column is what it was.
 func TestFailedEventsOfAnyTableAreShown(t *testing.T) {

@@ -7,17 +7,18 @@ import (
 
 func init() {
 	maps.Copy(kinds, map[string]string{
-		"controlStateSQL": "Select",
-		"setControlSQL":   "Declare BeginTransaction Update If(Insert) CommitTransaction Select",
-		"listFailedSQL":   "Select",
-		"showFailedSQL":   "Select",
-		"countFailedSQL":  "Select",
-		"takeFailedSQL":   "DeclareTableVariable Declare Declare Insert Set If(Update Update) Select",
-		"listSettledSQL":  "Select",
-		"workersSQL":      "Declare Select Select",
-		"receiptsSQL":     "Declare Select",
-		"pausesSQL":       "Select",
-		"failedByTypeSQL": "Select",
+		"controlStateSQL":    "Select",
+		"setControlSQL":      "Declare BeginTransaction Update If(Insert) CommitTransaction Select",
+		"listFailedSQL":      "Select",
+		"showFailedSQL":      "Select",
+		"countFailedSQL":     "Select",
+		"takeFailedSQL":      "DeclareTableVariable Declare Declare Insert Set If(Update Update) Select",
+		"lastErrorColumnSQL": "Select",
+		"listSettledSQL":     "Select",
+		"workersSQL":         "Declare Select Select",
+		"receiptsSQL":        "Declare Select",
+		"pausesSQL":          "Select",
+		"failedByTypeSQL":    "Select",
 	})
 	filtered := func(text string) []string {
 		text = strings.ReplaceAll(text, "{failed_filter}", failedFilter)

@@ -163,7 +163,7 @@ type failedRetryCmd struct {
 
 type failedDiscardCmd struct {
 	failedAct
-	Reason string `env:"-" required:"" placeholder:"TEXT" help:"Why they are given up; it is written into last_error."`
+	Reason string `env:"-" required:"" placeholder:"TEXT" help:"Why they are given up; it is written into last_error, before the error that is there."`
 }
 
 // Validate is called by the parser.

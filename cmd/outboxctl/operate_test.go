@@ -249,7 +249,7 @@ FROM dbo.outbox_event WHERE id > 10 ORDER BY id`)
 		return strings.Join(out, " ")
 	}
 	const untouched = "11:2:10:no such session 100% 12:2:1:too large 13:2:3:no answer"
-	if text := run(exitDone, "failed", "retry", "--all"); !strings.Contains(text, "3 failed events match; retry would take them. Nothing was changed") || rows() != untouched {
+	if text := run(exitDone, "failed", "retry", "--all"); !strings.Contains(text, "The filter means 3 failed events. Nothing was changed: add --execute to retry.") || rows() != untouched {
 		t.Errorf("the plan says %q and the rows are %s", text, rows())
 	}
 	for _, args := range [][]string{
@@ -265,17 +265,22 @@ FROM dbo.outbox_event WHERE id > 10 ORDER BY id`)
 	} {
 		run(exitUsage, args...)
 	}
+	run(exitUsage, "failed", "discard", "--id=12", "--by=ops", "--reason="+strings.Repeat("x", 373))
+	const discarded = "discarded by ops: the gr??e was wrong"
+	if text := run(exitDone, "failed", "discard", "--id=12", "--by=ops", "--reason=the größe was wrong"); text != "last_error: "+discarded+"; was: <the error before>\nThe filter means 1 failed event. Nothing was changed: add --execute to discard.\n" {
+		t.Errorf("the plan of a discard says\n%s", text)
+	}
 	r := decode[maintenance.SettledFailed](t, run(exitDone, "failed", "discard", "--id=12", "--id=1", "--by=ops", "--reason=the größe was wrong", "--execute", "--json"))
-	if !r.Executed || r.Settled != 1 || r.Matching != 1 || r.Action != "discard" {
+	if !r.Executed || r.Settled != 1 || r.Matching != 1 || r.Action != "discard" || r.Reason != discarded {
 		t.Errorf("the discard says %+v", r)
 	}
-	if got, want := rows(), "11:2:10:no such session 100% 12:1:1:discarded by ops: the gr??e was wrong 13:2:3:no answer"; got != want {
+	if got, want := rows(), "11:2:10:no such session 100% 12:1:1:discarded by ops: the gr??e was wrong; was: too large 13:2:3:no answer"; got != want {
 		t.Errorf("the rows are\n%s, want\n%s", got, want)
 	}
-	if text := run(exitDone, "failed", "retry", "--all", "--execute"); !strings.Contains(text, "2 of 2 failed events are PENDING again") {
+	if text := run(exitDone, "failed", "retry", "--all", "--execute"); !strings.Contains(text, "2 of 2 failed events PENDING again") {
 		t.Errorf("the retry says %q", text)
 	}
-	if got, want := rows(), "11:0:0:no such session 100% 12:1:1:discarded by ops: the gr??e was wrong 13:0:0:no answer"; got != want {
+	if got, want := rows(), "11:0:0:no such session 100% 12:1:1:discarded by ops: the gr??e was wrong; was: too large 13:0:0:no answer"; got != want {
 		t.Errorf("the rows are\n%s, want\n%s", got, want)
 	}
 }
