@@ -4,6 +4,7 @@ import (
 	"context"
 	"database/sql"
 	"errors"
+	"fmt"
 	"time"
 
 	"github.com/cenkalti/backoff/v5"
@@ -24,7 +25,17 @@ const (
 	outagePatience = 5 * time.Minute
 
 	firstRetry, longestRetry = 50 * time.Millisecond, 10 * time.Second
+
+	// cannotOpen is the error of a database that is moving, of one that is not there
+	// and of a login without a user in it. A worker waits for it, whatever it is.
+	// Here a person may have mistyped a name: until the database has answered once,
+	// it is asked openTries times, openPause apart, which is 9 s.
+	cannotOpen = 4060
+	openTries  = 4
 )
+
+// openPause lies between two tries to open a database; tests shorten it.
+var openPause = 3 * time.Second
 
 // lockPatience is how long a lock may be waited for before that is said, and
 // before a statement gives up that need not wait until its task ends. Tests
@@ -69,6 +80,7 @@ func (t Target) connect(task string) *connection {
 func (c *connection) do(ctx context.Context, op string, fn func(context.Context, *sql.Conn) error) error {
 	var begun time.Time // of the failing
 	var said bool
+	var unopened int
 	pause := backoff.NewExponentialBackOff()
 	pause.InitialInterval, pause.MaxInterval = firstRetry, longestRetry
 	for {
@@ -101,8 +113,16 @@ func (c *connection) do(ctx context.Context, op string, fn func(context.Context,
 			said = true
 			c.log.Warn("the database does not let it go on; trying again", zap.Error(err))
 		}
+		wait := max(pause.NextBackOff(), waitOf(err))
+		if !c.reached && numberOf(err) == cannotOpen {
+			if unopened++; unopened == openTries {
+				return fmt.Errorf("%w; it was asked %d times in %s: look at the name after database= in the DSN and at this login's user in that database, or come back when the failover is over",
+					err, openTries, time.Since(begun).Round(time.Second))
+			}
+			wait = openPause
+		}
 		c.retries++
-		if !sleep(ctx, max(pause.NextBackOff(), waitOf(err))) {
+		if !sleep(ctx, wait) {
 			return context.Cause(ctx)
 		}
 	}
@@ -168,6 +188,15 @@ func outlive(ctx context.Context) (context.Context, context.CancelFunc) {
 		unwatch()
 		cancel()
 	}
+}
+
+// numberOf is the server's number of an error; 0 where it has none.
+func numberOf(err error) int32 {
+	var e *sqlserver.Error
+	if errors.As(err, &e) {
+		return e.Number
+	}
+	return 0
 }
 
 // waitOf is how long the service asks to wait.

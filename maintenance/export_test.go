@@ -8,3 +8,10 @@ func SetLockPatience(d time.Duration) (restore func()) {
 	lockPatience = d
 	return func() { lockPatience = was }
 }
+
+// SetOpenPause is for tests that run alone.
+func SetOpenPause(d time.Duration) (restore func()) {
+	was := openPause
+	openPause = d
+	return func() { openPause = was }
+}

@@ -135,7 +135,7 @@ var knownErrors = map[int32]known{
 	10053: {class: Transient}, 10054: {class: Transient}, 10060: {class: Transient},
 	// A moving database refuses logins for a while too, so it is no proof of a
 	// wrong name: SqlClient has it among its transient errors.
-	4060: {class: Transient, wait: 10 * time.Second, advice: "the database cannot be opened: its name is wrong, the login has no right to it, or a failover is under way; which of them cannot be told, so it is waited for"},
+	4060: {class: Transient, wait: 10 * time.Second, advice: "the database cannot be opened: its name is wrong, the login has no right to it, or a failover is under way; which of them cannot be told"},
 	// The disk or the log is full: someone has to act, yet it mends while we wait.
 	1105: {class: Transient, wait: 30 * time.Second, advice: "the filegroup is full"},
 	9002: {class: Transient, wait: 30 * time.Second, advice: "the transaction log is full"},
