@@ -20,6 +20,19 @@ import (
 	"azsqloutbox/worker"
 )
 
+func files(t *testing.T, pattern string) map[string]string {
+	t.Helper()
+	names, err := filepath.Glob(pattern)
+	if err != nil || len(names) == 0 {
+		t.Fatalf("%s: %v, %v", pattern, names, err)
+	}
+	all := map[string]string{}
+	for _, name := range names {
+		all[filepath.Base(name)] = source(t, name)
+	}
+	return all
+}
+
 // variables are the OUTBOX_… names of the worker's flags and of those of outboxctl.
 func variables(t *testing.T) []string {
 	t.Helper()
@@ -131,6 +144,7 @@ func TestVersionsAreTheNewestThatWereLookedUp(t *testing.T) {
 		"Microsoft.ServiceBus":          "2026-01-01",
 		"Microsoft.Sql":                 "2025-01-01",
 		"Microsoft.OperationalInsights": "2025-07-01",
+		"Microsoft.Insights":            "2021-05-01-preview", // diagnostic settings have no newer one
 		"Microsoft.ManagedIdentity":     "2024-11-30",
 		"Microsoft.Authorization":       "2022-04-01",
 		"Microsoft.ContainerRegistry":   "2025-11-01",
@@ -265,53 +279,5 @@ func TestTheRoutesOfTheParameterFiles(t *testing.T) {
 	}
 	if seen == 0 {
 		t.Error("no parameter file has routes")
-	}
-}
-
-func TestParameterFilesSetParametersThatExist(t *testing.T) {
-	declared := map[string]bool{} // to whether it has a default
-	for _, param := range regexp.MustCompile(`(?m)^param (\w+) [^=\n]*(=)?`).FindAllStringSubmatch(files(t, "main.bicep")["main.bicep"], -1) {
-		declared[param[1]] = param[2] != ""
-	}
-	for name, source := range files(t, "parameters/*.bicepparam") {
-		set := map[string]bool{}
-		for _, param := range regexp.MustCompile(`(?m)^param (\w+) =`).FindAllStringSubmatch(source, -1) {
-			set[param[1]] = true
-			if _, known := declared[param[1]]; !known {
-				t.Errorf("%s sets %s, which main.bicep does not have", name, param[1])
-			}
-		}
-		for param, optional := range declared {
-			if !optional && !set[param] {
-				t.Errorf("%s does not set %s", name, param)
-			}
-		}
-	}
-}
-
-// TestModulesGetTheirParameters: every parameter of a module without a default is
-// given by main.bicep, and nothing else.
-func TestModulesGetTheirParameters(t *testing.T) {
-	main := files(t, "main.bicep")["main.bicep"]
-	modules := files(t, "modules/*.bicep")
-	delete(modules, "types.bicep")
-	for _, call := range regexp.MustCompile(`(?ms)^module \w+ 'modules/([\w.]+)'.*?^  params: \{\n(.*?)^  \}`).FindAllStringSubmatch(main, -1) {
-		given := map[string]bool{}
-		for _, param := range regexp.MustCompile(`(?m)^    (\w+):`).FindAllStringSubmatch(call[2], -1) {
-			given[param[1]] = true
-		}
-		for _, param := range regexp.MustCompile(`(?m)^param (\w+) [^=\n]*(=)?`).FindAllStringSubmatch(modules[call[1]], -1) {
-			if param[2] == "" && !given[param[1]] {
-				t.Errorf("%s does not get %s", call[1], param[1])
-			}
-			delete(given, param[1])
-		}
-		for param := range given {
-			t.Errorf("%s has no parameter %s", call[1], param)
-		}
-		delete(modules, call[1])
-	}
-	for name := range modules {
-		t.Errorf("main.bicep does not use modules/%s", name)
 	}
 }

@@ -1,5 +1,7 @@
 // The Container Apps environment and the workspace of its logs. The worker logs one
-// JSON object a line; they arrive in ContainerAppConsoleLogs_CL.
+// JSON object a line; they arrive in the table ContainerAppConsoleLogs, what the
+// platform says in ContainerAppSystemLogs. They go by a diagnostic setting, because
+// the other way needs the workspace's shared key (azure-docs, container-apps/log-options.md).
 param name string
 param location string
 param infrastructureSubnetId string
@@ -16,6 +18,7 @@ resource workspace 'Microsoft.OperationalInsights/workspaces@2025-07-01' = {
   }
 }
 
+// A network of one's own, and no address outside of it.
 var network = empty(infrastructureSubnetId) ? null : {
   infrastructureSubnetId: infrastructureSubnetId
   internal: true
@@ -26,11 +29,7 @@ resource environment 'Microsoft.App/managedEnvironments@2026-01-01' = {
   location: location
   properties: {
     appLogsConfiguration: {
-      destination: 'log-analytics'
-      logAnalyticsConfiguration: {
-        customerId: workspace.properties.customerId
-        sharedKey: workspace.listKeys().primarySharedKey
-      }
+      destination: 'azure-monitor'
     }
     vnetConfiguration: network
     zoneRedundant: zoneRedundant
@@ -43,4 +42,17 @@ resource environment 'Microsoft.App/managedEnvironments@2026-01-01' = {
   }
 }
 
+resource logs 'Microsoft.Insights/diagnosticSettings@2021-05-01-preview' = {
+  name: 'logs'
+  scope: environment
+  properties: {
+    workspaceId: workspace.id
+    logs: [
+      { category: 'ContainerAppConsoleLogs', enabled: true }
+      { category: 'ContainerAppSystemLogs', enabled: true }
+    ]
+  }
+}
+
 output id string = environment.id
+output workspaceId string = workspace.id
