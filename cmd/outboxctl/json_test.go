@@ -12,6 +12,7 @@ import (
 	"azsqloutbox/maintenance"
 	"azsqloutbox/maintenance/diagnose"
 	"azsqloutbox/maintenance/doctor"
+	"azsqloutbox/maintenance/sizing"
 )
 
 // resultTypes are those that the sections of docs/json.md are about.
@@ -22,6 +23,7 @@ var resultTypes = map[string][]any{
 	"pause, resume":                {maintenance.PauseResult{}},
 	"doctor":                       {doctor.Report{}},
 	"diagnose":                     {diagnose.Report{}},
+	"size":                         {sizing.Plan{}},
 }
 
 // docs/json.md has every key that a command prints, and no other.

@@ -32,6 +32,7 @@ type cli struct {
 	Rebuild        rebuildCmd `cmd:"" help:"Make the indexes dense again: FILLFACTOR 98, OPTIMIZE_FOR_SEQUENTIAL_KEY. Show the plan, or do it with --execute."`
 
 	Diagnose diagnoseCmd `cmd:"" help:"What the database says: costs, plans, size, indexes, waits."`
+	Size     sizeCmd     `cmd:"" help:"What a rate of events needs: vCores, log, storage, Service Bus, replicas. Asks no database."`
 
 	Database service.DatabaseSettings `embed:"" group:"Database"`
 	JSON     bool                     `name:"json" help:"Print the result as one JSON object; docs/json.md lists the keys."`

@@ -70,6 +70,7 @@ var (
 // oddFlags are the flags that are not spelt as their fields.
 var oddFlags = map[string]string{
 	"FillFactor": "--fillfactor", "MaxDOP": "--maxdop", "FinalLockWait": "--lock-wait", "IDs": "--id",
+	"AverageEventsPerSecond": "--average", "PayloadBytes": "--payload", "HeaderBytes": "--headers",
 }
 
 func flagOf(field string) string {

@@ -1,0 +1,124 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"strings"
+	"text/tabwriter"
+	"time"
+
+	"azsqloutbox/maintenance/sizing"
+)
+
+type sizeCmd struct {
+	EventsPerSecond float64       `env:"-" required:"" placeholder:"N" help:"Events a second at the peak."`
+	Average         float64       `env:"-" placeholder:"N" help:"Events a second over a whole retention, for storage. Default: the peak."`
+	Payload         int           `env:"-" required:"" placeholder:"BYTES" help:"An average payload, in bytes of UTF-8."`
+	Headers         int           `env:"-" placeholder:"BYTES" help:"What the headers column holds on average. Default 0."`
+	Retention       time.Duration `env:"-" default:"72h" help:"How long sent events stay until the purge takes them."`
+	Outage          time.Duration `env:"-" default:"1h" help:"How long the broker or the workers may be away so that what waits is still in memory."`
+	Tier            string        `env:"-" default:"gp" help:"Service tier of Azure SQL: gp (General Purpose), bc (Business Critical) or hyperscale."`
+	Unicode         bool          `env:"-" help:"Payload and headers are NVARCHAR: two bytes a character."`
+	Slim            bool          `env:"-" help:"The claim index does not include the payload (schema print --slim)."`
+	Subscriptions   int           `env:"-" placeholder:"N" help:"Subscriptions of the topic that each event goes to. Default 0: a queue."`
+}
+
+// tiers are the names of --tier.
+var tiers = map[string]sizing.Tier{
+	"gp": sizing.GeneralPurpose, "bc": sizing.BusinessCritical,
+	"hyperscale": sizing.Hyperscale, "hs": sizing.Hyperscale,
+}
+
+// Run prints what a workload needs. It asks no database.
+func (c *sizeCmd) Run(a *app) error {
+	tier, known := tiers[strings.ToLower(c.Tier)]
+	w := sizing.Workload{
+		EventsPerSecond: c.EventsPerSecond, AverageEventsPerSecond: c.Average,
+		PayloadBytes: c.Payload, HeaderBytes: c.Headers, Retention: c.Retention, Outage: c.Outage,
+		Tier: tier, Unicode: c.Unicode, SlimClaimIndex: c.Slim, Subscriptions: c.Subscriptions,
+	}
+	switch {
+	case !known:
+		return usageError{fmt.Errorf("--tier is %q, must be gp, bc or hyperscale", c.Tier)}
+	case c.Retention == 0:
+		return usageError{errors.New("--retention is 0, must be at least 1m")}
+	case c.Outage == 0:
+		return usageError{errors.New("--outage is 0, must be at least 1m")}
+	}
+	plan, err := sizing.Size(w)
+	if err != nil {
+		return usageError{err}
+	}
+	if err := a.result(plan, func(out io.Writer) error { return writeSize(out, c, plan) }); err != nil {
+		return err
+	}
+	if !plan.Fits {
+		return errFound
+	}
+	return nil
+}
+
+// limitingWords say what decided about the vCores.
+var limitingWords = map[string]string{
+	sizing.FactorLog: "the log rate decides", sizing.FactorMemory: "the memory for the hot part decides",
+	sizing.FactorCPU: "the CPU decides", sizing.FactorStorage: "the storage decides",
+	sizing.FactorSmallest: "the smallest size is enough",
+}
+
+// brokerText says what of a Service Bus tier is needed, and why that tier.
+func brokerText(p sizing.Plan) string {
+	units := strings.ReplaceAll(things(int64(p.MessagingUnits), "unit"), "unit", "messaging unit")
+	if p.Namespaces > 1 {
+		units += fmt.Sprintf(" in each of %d namespaces", p.Namespaces)
+	}
+	if p.ServiceBusTier == sizing.Standard {
+		return fmt.Sprintf("%.4g of %d credits/s; Premium would take %s", p.CreditsPerSecond, sizing.StandardCredits, units)
+	}
+	why := "a message is too large for Standard"
+	if p.CreditsPerSecond > sizing.StandardCredits*sizing.Utilization {
+		why = fmt.Sprintf("%s credits/s are too many for Standard", count(int64(p.CreditsPerSecond)))
+	}
+	return fmt.Sprintf("%s for %.4g MB/s in plus out; %s", units, p.BrokerMBPerSecond, why)
+}
+
+func writeSize(out io.Writer, c *sizeCmd, p sizing.Plan) error {
+	var b strings.Builder
+	fmt.Fprintf(&b, "%v events/s of %s bytes, sent ones kept for %s, in %s:\n\n", c.EventsPerSecond, count(int64(c.Payload)), span(c.Retention), p.Tier)
+	t := tabwriter.NewWriter(&b, 0, 0, 2, ' ', 0)
+	fmt.Fprintf(t, "vCores\t%d\t%s: %s\n", p.VCores, p.Objective, limitingWords[p.LimitingFactor])
+	fmt.Fprintf(t, "log\t%.4g MB/s\t%s bytes an event, from its insert to its purge\n", p.LogMBPerSecond, count(int64(p.LogBytesPerEvent)))
+	fmt.Fprintf(t, "storage\t%.4g GB\t%s rows of %s bytes; %.3g GB of it hot\n", p.StorageGB, count(p.Rows), count(int64(p.RowBytes)), p.HotGB)
+	fmt.Fprintf(t, "Service Bus\t%s\t%s\n", p.ServiceBusTier, brokerText(p))
+	replica := fmt.Sprintf("%s events/s each, and one to spare", count(int64(p.ReplicaEventsPerSecond)))
+	if p.ReplicaRate > 0 {
+		replica += fmt.Sprintf("; OUTBOX_SERVICEBUS_RATE=%d leaves the receivers their credits", p.ReplicaRate)
+	}
+	fmt.Fprintf(t, "replicas\t%d\t%s\n", p.Replicas, replica)
+	_ = t.Flush() // into memory
+
+	b.WriteString("\nWhat each alone would take:\n\n")
+	t = tabwriter.NewWriter(&b, 0, 0, 2, ' ', 0)
+	for _, f := range p.Factors {
+		cores := "no size has it"
+		if f.VCores > 0 {
+			cores = fmt.Sprintf("%d vCores", f.VCores)
+		}
+		fmt.Fprintf(t, "%s\t%.4g of %.4g %s\t%s\n", strings.ReplaceAll(f.Name, "_", " "), f.Need, f.Limit, f.Unit, cores)
+	}
+	_ = t.Flush()
+	if p.WholeInMemory > 0 {
+		fmt.Fprintf(&b, "\nAll rows would be in memory with %d vCores.\n", p.WholeInMemory)
+	} else {
+		b.WriteString("\nNo size of the tier holds all rows in memory.\n")
+	}
+	for _, problem := range p.Problems {
+		fmt.Fprintf(&b, "\nProblem: %s.\n", problem)
+	}
+	b.WriteString("\nIt assumes that\n")
+	for _, assumed := range p.Assumptions {
+		fmt.Fprintf(&b, "* %s\n", assumed)
+	}
+	_, err := io.WriteString(out, b.String())
+	return err
+}
