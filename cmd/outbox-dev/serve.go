@@ -12,6 +12,7 @@ import (
 
 	"azsqloutbox/cmd/outbox-dev/local"
 	"azsqloutbox/cmd/outbox-worker/service"
+	"azsqloutbox/servicebus/emulator"
 )
 
 type serveCmd struct {
@@ -20,6 +21,9 @@ type serveCmd struct {
 
 	SQLRoundTrip  time.Duration `name:"sql-round-trip" default:"0s" help:"Delay of every answer of the SQL engine, as a network would."`
 	AMQPRoundTrip time.Duration `name:"amqp-round-trip" default:"0s" help:"Delay of the broker's answer to a send."`
+
+	Queue []string `env:"-" placeholder:"NAME" help:"A queue beside outbox-events; may be given several times or as a list."`
+	Topic []string `env:"-" placeholder:"TOPIC/SUBSCRIPTION" help:"A topic and one subscription of it; give it again for more."`
 
 	TLSDir string `name:"tls-dir" placeholder:"DIR" help:"Write the certificate of both engines to DIR/certificate.pem, so that clients can verify it."`
 
@@ -36,7 +40,35 @@ func (c *serveCmd) Validate() error {
 	if c.SQLRoundTrip < 0 || c.AMQPRoundTrip < 0 {
 		return errors.New("--sql-round-trip and --amqp-round-trip may be 0s or more")
 	}
-	return nil
+	_, err := c.entities()
+	return err
+}
+
+// entities are the default queue and what was asked for beside it.
+func (c *serveCmd) entities() ([]emulator.Entity, error) {
+	all := []emulator.Entity{local.Roomy(local.Entity)}
+	for _, name := range c.Queue {
+		all = append(all, local.Roomy(name))
+	}
+	topics := map[string]int{}
+	for _, text := range c.Topic {
+		// The name of a topic may have slashes, that of a subscription none.
+		slash := strings.LastIndexByte(text, '/')
+		if slash < 1 || slash == len(text)-1 {
+			return nil, fmt.Errorf("--topic %q: want topic/subscription", text)
+		}
+		name := text[:slash]
+		at, known := topics[strings.ToLower(name)]
+		if !known {
+			at = len(all)
+			topics[strings.ToLower(name)] = at
+			topic := local.Roomy(name)
+			topic.Kind = emulator.Topic
+			all = append(all, topic)
+		}
+		all[at].Subscriptions = append(all[at].Subscriptions, emulator.Subscription{Name: text[slash+1:]})
+	}
+	return all, nil
 }
 
 // Run serves until ctx ends. Once both engines listen it prints what a worker
@@ -47,6 +79,10 @@ func (c *serveCmd) Run(ctx context.Context, s streams) error {
 		SQLAddr: c.SQLAddr, AMQPAddr: c.AMQPAddr,
 		SQLRoundTrip: c.SQLRoundTrip, AMQPRoundTrip: c.AMQPRoundTrip,
 		Logger: log,
+	}
+	var err error
+	if config.Entities, err = c.entities(); err != nil {
+		return err
 	}
 	certificate, err := c.certify(&config)
 	if err != nil {

@@ -9,6 +9,7 @@ import (
 	"io"
 	"net/url"
 	"os"
+	"regexp"
 	"strings"
 	"testing"
 
@@ -107,5 +108,73 @@ func TestServedCertificateIsVerified(t *testing.T) {
 	// A worker, which knows of no certificate, goes without TLS.
 	if err := send(settings["OUTBOX_SERVICEBUS_CONNECTION_STRING"], nil); err != nil {
 		t.Errorf("the broker without TLS: %v", err)
+	}
+}
+
+// The file of routes that the README shows works with the queues that it serves.
+func TestServedQueuesAreThoseOfTheReadme(t *testing.T) {
+	readme, err := os.ReadFile("../../README.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, example, _ := strings.Cut(string(readme), "# outbox-worker --config routes.yaml")
+	example, _, _ = strings.Cut(example, "```")
+	var entities, args []string
+	for _, m := range regexp.MustCompile(`entity: (\S+)`).FindAllStringSubmatch(example, -1) {
+		entities = append(entities, m[1])
+	}
+	for _, m := range regexp.MustCompile(`--queue\s+([\w,]+)`).FindAllStringSubmatch(string(readme), -1) {
+		args = append(args, "--queue", m[1])
+	}
+	if len(entities) != 3 {
+		t.Fatalf("the README routes to %q", entities)
+	}
+	settings := served(t, args...)
+	client, err := azservicebus.NewClientFromConnectionString(settings["OUTBOX_SERVICEBUS_CONNECTION_STRING"], &azservicebus.ClientOptions{
+		RetryOptions: azservicebus.RetryOptions{MaxRetries: -1},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer client.Close(context.Background())
+	for _, entity := range append(entities, settings["OUTBOX_ENTITY"]) {
+		sender, err := client.NewSender(entity, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := sender.SendMessage(t.Context(), &azservicebus.Message{Body: []byte("x")}, nil); err != nil {
+			t.Errorf("%s: %v", entity, err)
+		}
+	}
+}
+
+func TestServedTopics(t *testing.T) {
+	settings := served(t, "--topic", "shop/orders/billing", "--topic", "shop/orders/parcels")
+	client, err := azservicebus.NewClientFromConnectionString(settings["OUTBOX_SERVICEBUS_CONNECTION_STRING"], nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer client.Close(context.Background())
+	sender, err := client.NewSender("shop/orders", nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := sender.SendMessage(t.Context(), &azservicebus.Message{Body: []byte("x")}, nil); err != nil {
+		t.Fatal(err)
+	}
+	for _, subscription := range []string{"billing", "parcels"} {
+		receiver, err := client.NewReceiverForSubscription("shop/orders", subscription, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got, err := receiver.ReceiveMessages(t.Context(), 1, nil); err != nil || len(got) != 1 || string(got[0].Body) != "x" {
+			t.Errorf("%s received %v, %v", subscription, got, err)
+		}
+	}
+	for _, wrong := range []string{"orders", "/billing", "orders/"} {
+		var stderr bytes.Buffer
+		if code := run(t.Context(), []string{"serve", "--topic", wrong}, io.Discard, &stderr); code != 2 || !strings.Contains(stderr.String(), "topic/subscription") {
+			t.Errorf("--topic %s ends with %d: %s", wrong, code, &stderr)
+		}
 	}
 }

@@ -48,10 +48,15 @@ type Stack struct {
 	Bus *busemulator.Server
 }
 
+// Roomy is a queue with duplicate detection and the most room that there is.
+func Roomy(name string) busemulator.Entity {
+	return busemulator.Entity{Name: name, DuplicateDetection: true, MaxSizeBytes: 80 << 30}
+}
+
 // Start starts the engines and applies the schema. Close the Stack.
 func Start(ctx context.Context, c Config) (*Stack, error) {
 	if c.Entities == nil {
-		c.Entities = []busemulator.Entity{{Name: Entity, DuplicateDetection: true, MaxSizeBytes: 80 << 30}}
+		c.Entities = []busemulator.Entity{Roomy(Entity)}
 	}
 	c.Logger = cmp.Or(c.Logger, zap.NewNop())
 	sql, err := sqlemulator.Start(sqlemulator.Config{
