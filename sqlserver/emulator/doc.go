@@ -57,7 +57,8 @@
 // indexes, constraints, statistics, sequences, procedures, triggers, types and
 // storage. A view has the columns that the engine can answer; others are error 207.
 //
-//   - logical_reads count rows that scans touched, not pages;
+//   - logical_reads count rows that scans touched, those that READPAST skipped
+//     included, not pages;
 //   - worker_time is what of the elapsed time was not spent in waiting for locks;
 //   - set_options never has ParallelPlan (2);
 //   - showplan has the reads, their predicates and the warnings; no costs and

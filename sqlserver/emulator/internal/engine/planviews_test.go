@@ -142,6 +142,11 @@ func TestQueryStatsCount(t *testing.T) {
 	if got := must(t, s, cut).text(); got != `(@n INT)`+q+`|SELECT v FROM t WHERE id <= @n` {
 		t.Errorf("text: %q", got)
 	}
+	// TOP stops at a row that it has read
+	execSQL(t, s, `/*FIRST*/ SELECT TOP (@n) v FROM t ORDER BY id`, "@n INT", tds.Param{Name: "@n", Type: intType, Value: intValue(4)})
+	if got := must(t, s, `SELECT total_logical_reads`+strings.ReplaceAll(ofStatement, "MARK", "FIRST")).text(); got != "4" {
+		t.Errorf("reads of TOP: %q", got)
+	}
 	// a new index makes a new plan, and counting begins anew
 	must(t, s, `CREATE INDEX IX ON t (v)`)
 	execSQL(t, s, q, "@n INT", tds.Param{Name: "@n", Type: intType, Value: intValue(1)})

@@ -43,15 +43,15 @@ func (s *scan) each(e *env, next func() error) error {
 		cur.Close()
 		space.busy = false
 	}()
-	n := int64(1)
+	read := int64(0)
 	defer func() {
-		touched := n - 1
+		touched := read + cur.Passed()
 		if s.access.lookup {
 			touched *= 2
 		}
 		e.x.s.rowsTouched += touched
 	}()
-	for ; ; n++ {
+	for n := 1; ; n++ {
 		if n%attentionEvery == 0 && e.x.ctx.Err() != nil {
 			return e.x.ctx.Err()
 		}
@@ -65,6 +65,7 @@ func (s *scan) each(e *env, next func() error) error {
 		if err != nil || !ok {
 			return err
 		}
+		read++
 		e.rows[s.slot], e.refs[s.slot] = row.Values, row.RowRef
 		match, err := allTrue(e, s.conds)
 		if err != nil {

@@ -43,7 +43,8 @@ type session struct {
 	input atomic.Pointer[input]
 	// running is the statement in hand, for sys.dm_exec_requests.
 	running atomic.Pointer[measured]
-	// rowsTouched counts the rows and base rows that scans have read.
+	// rowsTouched counts the rows and base rows that scans have read, and the
+	// entries that they passed by.
 	rowsTouched int64
 
 	lastError      int32

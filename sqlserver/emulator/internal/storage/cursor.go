@@ -76,6 +76,8 @@ type Cursor struct {
 	places               [2]version // of the edges
 	chunk                int
 	exhausted            bool
+	// passed counts entries that were met and gave no row.
+	passed int64
 
 	// What fill brought: rows, or in a locking scan the entries to lock.
 	rows    []Row
@@ -166,6 +168,7 @@ func (c *Cursor) Next() (Row, bool, error) {
 			if ok || err != nil {
 				return row, ok, err
 			}
+			c.passed++
 			continue
 		}
 		if c.exhausted {
@@ -268,6 +271,11 @@ func (c *Cursor) read(e *entry) {
 		}
 	}
 }
+
+// Passed is how many entries the scan met that gave no row: those that READPAST
+// skipped, and those whose row had gone by the time their lock was there. Entries
+// of versions that a plain read does not see are not counted.
+func (c *Cursor) Passed() int64 { return c.passed }
 
 // Skip says that the row last returned does not qualify after all: the locks
 // that this scan took for it are released.
