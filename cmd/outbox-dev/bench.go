@@ -104,33 +104,18 @@ func (c *benchCmd) Run(ctx context.Context, s streams) error {
 
 // measure runs one strategy on engines that have seen no other.
 func (c *benchCmd) measure(ctx context.Context, network, strategy string, log io.Writer) (r benchResult, err error) {
-	delay := benchNetworks[network]
-	database, err := startBenchEngine(ctx, log, "sql", delay.sql, c.Payload)
+	stack, err := openBenchStack(ctx, log, benchStackConfig{network: network, payload: c.Payload})
 	if err != nil {
 		return r, err
 	}
-	defer func() { err = errors.Join(err, database.close()) }()
-	broker, err := startBenchEngine(ctx, log, "broker", delay.amqp, c.Payload)
-	if err != nil {
-		return r, err
-	}
-	defer func() { err = errors.Join(err, broker.close()) }()
-
-	table, err := openBenchTable(database.address)
-	if err != nil {
-		return r, err
-	}
-	defer table.Close()
+	defer func() { err = errors.Join(err, stack.close()) }()
+	database, broker, table := stack.database, stack.broker, stack.table
 	if strategy != publishOnly {
-		if err := table.fill(ctx, c.Backlog, c.Payload); err != nil {
+		if err := table.fill(ctx, 1, c.Backlog, c.Payload); err != nil {
 			return r, err
 		}
 	}
-	databaseBefore, err := database.counts()
-	if err != nil {
-		return r, err
-	}
-	brokerBefore, err := broker.counts()
+	databaseBefore, brokerBefore, err := stack.counts()
 	if err != nil {
 		return r, err
 	}
@@ -141,11 +126,7 @@ func (c *benchCmd) measure(ctx context.Context, network, strategy string, log io
 	if err != nil {
 		return r, err
 	}
-	databaseAfter, err := database.counts()
-	if err != nil {
-		return r, err
-	}
-	brokerAfter, err := broker.counts()
+	databaseAfter, brokerAfter, err := stack.counts()
 	if err != nil {
 		return r, err
 	}

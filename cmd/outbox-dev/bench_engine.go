@@ -153,13 +153,13 @@ type benchEngine struct {
 }
 
 // startBenchEngine returns when the engine listens.
-func startBenchEngine(ctx context.Context, log io.Writer, engine string, roundTrip time.Duration, payload int) (*benchEngine, error) {
+func startBenchEngine(ctx context.Context, log io.Writer, engine string, roundTrip time.Duration, payload int, env ...string) (*benchEngine, error) {
 	self, err := os.Executable()
 	if err != nil {
 		return nil, err
 	}
 	cmd := exec.CommandContext(ctx, self, "bench-engine", engine, "--round-trip", roundTrip.String(), "--payload", fmt.Sprint(payload))
-	cmd.Stderr = log
+	cmd.Stderr, cmd.Env = log, append(os.Environ(), env...)
 	in, err := cmd.StdinPipe()
 	if err != nil {
 		return nil, err

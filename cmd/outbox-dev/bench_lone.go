@@ -73,7 +73,7 @@ func (c *benchCmd) lone(ctx context.Context, log io.Writer, database, broker *be
 			return err
 		}
 		for n := first; n < first+c.Lone && ctx.Err() == nil; n++ {
-			if err := table.insert(ctx, n, n, c.Payload); err != nil {
+			if err := table.fill(ctx, n, n, c.Payload); err != nil {
 				return err
 			}
 			wait(ctx, 150*time.Millisecond+rand.N(200*time.Millisecond))

@@ -13,8 +13,8 @@ import (
 // benchPipeline is outbox-worker, told to drain. Its time begins before it has
 // proved its rights on the tables.
 func benchPipeline(ctx context.Context, t *benchTask) error {
-	ctx, stop := context.WithDeadline(ctx, t.end)
-	defer stop()
+	ctx, t.stop = context.WithDeadline(ctx, t.end)
+	defer t.stop()
 	return t.runService(ctx, true)
 }
 

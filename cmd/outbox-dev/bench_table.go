@@ -35,23 +35,34 @@ SELECT g.value, 'order', CONCAT('customer-', g.value / 3), CAST(@event_type AS V
        CONCAT('{"n":', g.value, ',"data":"', SUBSTRING(CAST(@filler AS VARCHAR(2000)), 1, @payload - 16 - LEN(CAST(g.value AS VARCHAR(20)))), '"}')
 FROM   GENERATE_SERIES(CAST(@first AS BIGINT), CAST(@last AS BIGINT)) AS g;`
 
-// fill inserts the events 1 to n, of exactly payload bytes each; benchPayload
-// says what is in them.
-func (t benchTable) fill(ctx context.Context, n, payload int) error {
-	for first := 1; first <= n; first += fillStep {
-		if err := t.insert(ctx, first, min(first+fillStep-1, n), payload); err != nil {
-			return err
-		}
-	}
-	return nil
+const fillProcessedBenchSQL = `-- outbox:BenchFillProcessed
+INSERT INTO dbo.outbox_event (id, aggregate_type, aggregate_id, event_type, payload, status, processed_at)
+SELECT g.value, 'order', CONCAT('customer-', g.value / 3), CAST(@event_type AS VARCHAR(100)),
+       CONCAT('{"n":', g.value, ',"data":"', SUBSTRING(CAST(@filler AS VARCHAR(2000)), 1, @payload - 16 - LEN(CAST(g.value AS VARCHAR(20)))), '"}'),
+       1, SYSUTCDATETIME()
+FROM   GENERATE_SERIES(CAST(@first AS BIGINT), CAST(@last AS BIGINT)) AS g;`
+
+// fill inserts the pending events first to last, of exactly payload bytes each;
+// benchPayload says what is in them.
+func (t benchTable) fill(ctx context.Context, first, last, payload int) error {
+	return t.insert(ctx, fillBenchSQL, benchType, first, last, payload)
 }
 
-func (t benchTable) insert(ctx context.Context, first, last, payload int) error {
-	_, err := t.ExecContext(ctx, fillBenchSQL,
-		sql.Named("event_type", mssql.VarCharMax(benchType)), sql.Named("filler", mssql.VarCharMax(filler[:2000])),
-		sql.Named("payload", payload), sql.Named("first", first), sql.Named("last", last))
-	if err != nil {
-		return fmt.Errorf("insert the events %d to %d: %w", first, last, err)
+// fillProcessed inserts the events 1 to n as PROCESSED ones.
+func (t benchTable) fillProcessed(ctx context.Context, n, payload int) error {
+	return t.insert(ctx, fillProcessedBenchSQL, benchType, 1, n, payload)
+}
+
+// insert runs one of the statements above step by step.
+func (t benchTable) insert(ctx context.Context, text, eventType string, first, last, payload int) error {
+	for ; first <= last; first += fillStep {
+		end := min(first+fillStep-1, last)
+		_, err := t.ExecContext(ctx, text,
+			sql.Named("event_type", mssql.VarCharMax(eventType)), sql.Named("filler", mssql.VarCharMax(filler[:2000])),
+			sql.Named("payload", payload), sql.Named("first", first), sql.Named("last", end))
+		if err != nil {
+			return fmt.Errorf("insert the events %d to %d: %w", first, end, err)
+		}
 	}
 	return nil
 }

@@ -31,6 +31,7 @@ type benchJob struct {
 	PayloadBytes int
 	Lanes, Batch int
 	Seconds      float64
+	Claims       int // the pipeline ends after so many; 0 is no bound
 }
 
 // benchDone is what it answers.
@@ -56,6 +57,9 @@ type benchTask struct {
 	db   *sql.DB
 	took *latencies
 	end  time.Time // no claim after it
+
+	claims atomic.Int64
+	stop   context.CancelFunc // ends the pipeline after job.Claims
 
 	moved atomic.Int64 // events
 	last  atomic.Int64 // when moved grew last, in nanoseconds
@@ -179,6 +183,15 @@ func startBenchWorker(ctx context.Context, log io.Writer, input io.Reader) (done
 type benchObserver struct {
 	*latencies
 	task *benchTask
+}
+
+// Claimed implements worker.Observer. A worker of one lane makes no claim more
+// than the job bounds.
+func (o benchObserver) Claimed(c worker.Claim, took time.Duration) {
+	o.latencies.Claimed(c, took)
+	if n := o.task.claims.Add(1); n == int64(o.task.Claims) {
+		o.task.stop()
+	}
 }
 
 // Published implements worker.Observer.

@@ -16,7 +16,10 @@ type cli struct {
 
 	Chaos chaosCmd `cmd:"" help:"Real workers against kills, outages and every other fault; proves by data that nothing was lost."`
 
-	Bench benchCmd `cmd:"" help:"What an event costs: the worker beside the strategies of the articles it started from, on the same rows."`
+	Bench struct {
+		Strategies benchCmd  `cmd:"" default:"withargs" help:"The worker beside the strategies of the articles it started from, on the same rows. What bench alone does."`
+		Growth     growthCmd `cmd:"" help:"Rows touched a batch, the larger the backlog and the table."`
+	} `cmd:"" help:"What an event costs."`
 
 	Worker workerCmd `cmd:"" hidden:"" help:"outbox-worker, for the commands that need processes."`
 
