@@ -63,12 +63,14 @@ func checkIdentifier(name string) error {
 	return nil
 }
 
-// Events, Receipts, Workers, Controls and Sequence are the quoted two-part names.
-func (n Names) Events() string   { return n.quoted("") }
-func (n Names) Receipts() string { return n.quoted("_claim") }
-func (n Names) Workers() string  { return n.quoted("_worker") }
-func (n Names) Controls() string { return n.quoted("_control") }
-func (n Names) Sequence() string { return n.quoted("_seq") }
+// Events, Receipts, Workers, Controls, Sequence and Procedure, that for writers,
+// are the quoted two-part names.
+func (n Names) Events() string    { return n.quoted("") }
+func (n Names) Receipts() string  { return n.quoted("_claim") }
+func (n Names) Workers() string   { return n.quoted("_worker") }
+func (n Names) Controls() string  { return n.quoted("_control") }
+func (n Names) Sequence() string  { return n.quoted("_seq") }
+func (n Names) Procedure() string { return n.quoted("_enqueue") }
 
 func (n Names) quoted(suffix string) string {
 	n = n.withDefaults()

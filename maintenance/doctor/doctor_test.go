@@ -75,7 +75,7 @@ func TestAHealthyOutboxIsAGo(t *testing.T) {
 	}
 	for _, check := range []string{
 		"connection", "clock", "session options", "writable", "compatibility level", "row versioning",
-		"accelerated recovery", "parameterization", "table and indexes", "rehearsal", "triggers", "modules", "paused rebuilds",
+		"accelerated recovery", "parameterization", "table and indexes", "rehearsal", "triggers", "modules", "procedure for writers", "paused rebuilds",
 		"lease and deadlines", "workers",
 	} {
 		if f := find(r, check); f.Verdict != doctor.OK || f.Remedy != "" {
@@ -112,6 +112,12 @@ func TestWhatStandsAgainst(t *testing.T) {
 		},
 		"module with the wrong option": {
 			damage: "SET QUOTED_IDENTIFIER OFF;\nGO\nCREATE PROCEDURE dbo.old_writer AS INSERT INTO dbo.outbox_event (id, aggregate_type, aggregate_id, event_type, payload) VALUES (1, 'a', 'a', 'a', 'a');", check: "modules", verdict: doctor.NoGo, found: "[dbo].[old_writer]", remedy: "QUOTED_IDENTIFIER ON",
+		},
+		"procedure of another version": {
+			damage: "CREATE OR ALTER PROCEDURE dbo.outbox_event_enqueue @events NVARCHAR(MAX) AS BEGIN SET NOCOUNT ON; RETURN 0; END;", check: "procedure for writers", verdict: doctor.Warn, found: "[outbox_event_enqueue] was made by another version", remedy: "010_enqueue.sql",
+		},
+		"no procedure": {
+			damage: "DROP PROCEDURE dbo.outbox_event_enqueue", check: "procedure for writers", verdict: doctor.OK, found: "is not there",
 		},
 		"no table, no triggers to see": {
 			damage: "DROP TABLE dbo.outbox_event", check: "triggers", verdict: doctor.Unknown, found: "not there", remedy: "VIEW DEFINITION",
@@ -220,6 +226,9 @@ func TestTheGrantsAreEnoughAndNoMore(t *testing.T) {
 	if f := find(r, "modules"); f.Verdict != doctor.Unknown || !strings.Contains(f.Found, "VIEW DEFINITION") {
 		t.Errorf("modules: %+v", f)
 	}
+	if f := find(r, "procedure for writers"); f.Verdict != doctor.Unknown || !strings.Contains(f.Found, "VIEW DEFINITION") {
+		t.Errorf("procedure for writers: %+v", f)
+	}
 	if f := find(r, "triggers"); f.Verdict != doctor.OK {
 		t.Errorf("triggers: %+v", f)
 	}
@@ -240,13 +249,16 @@ func TestTheGrantsAreEnoughAndNoMore(t *testing.T) {
 // An encrypted module does not say whether it names the table.
 func TestEncryptedModules(t *testing.T) {
 	stack := start(t)
-	id, err := stack.SQL.Exec(t.Context(), "SELECT OBJECT_ID(N'dbo.outbox_event') AS id") // any object that has a name
+	id, err := stack.SQL.Exec(t.Context(), "SELECT OBJECT_ID(N'dbo.outbox_event_enqueue') AS id")
 	if err != nil {
 		t.Fatal(err)
 	}
 	fake(t, stack, "sys.sql_modules", map[string]any{"object_id": id[0].Rows[0][0], "definition": nil, "uses_quoted_identifier": false, "uses_ansi_nulls": true})
-	if f := find(examine(t, open(t, stack.SQL.DSN()), nil), "modules"); f.Verdict != doctor.Unknown || !strings.Contains(f.Found, "encrypted") {
-		t.Errorf("got %+v", f)
+	r := examine(t, open(t, stack.SQL.DSN()), nil)
+	for _, check := range []string{"modules", "procedure for writers"} {
+		if f := find(r, check); f.Verdict != doctor.Unknown || !strings.Contains(f.Found, "encrypted") {
+			t.Errorf("%s: %+v", check, f)
+		}
 	}
 }
 

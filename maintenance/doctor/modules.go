@@ -56,7 +56,11 @@ func (v *visit) modules(ctx context.Context) ([]Finding, error) {
 		return nil, err
 	}
 	others, err := v.otherModules(ctx, ofDatabase.Bool)
-	return append(found, others...), err
+	if found = append(found, others...); err != nil {
+		return found, err
+	}
+	writers, err := v.enqueue(ctx, ofDatabase.Bool)
+	return append(found, writers...), err
 }
 
 func (v *visit) triggers(ctx context.Context, all bool) ([]Finding, error) {

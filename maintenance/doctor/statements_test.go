@@ -17,6 +17,7 @@ var kinds = map[string]string{
 	"doctorTriggersSQL":  "Select",
 	"doctorEncryptedSQL": "Declare Select",
 	"doctorModulesSQL":   "Select",
+	"doctorEnqueueSQL":   "Select",
 	"doctorRebuildsSQL":  "Select",
 }
 
