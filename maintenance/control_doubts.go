@@ -41,7 +41,7 @@ func (p Pause) look(ctx context.Context, c *connection, r *PauseResult, known bo
 		}
 		return
 	}
-	if p.Scope == worker.ScopeAll || known {
+	if p.Scope == worker.ScopeAll || known && p.Scope == worker.ScopeEventType {
 		return
 	}
 	status, err := ReadStatus(ctx, p.Target)
@@ -54,20 +54,13 @@ func (p Pause) look(ctx context.Context, c *connection, r *PauseResult, known bo
 	}
 }
 
-// doubt says why a name may be none that a worker has in its routes, which the
-// database does not know; empty where it looks right.
+// doubt says why a name may be none that a worker has in its routes; empty where
+// it looks right.
 func (s Status) doubt(scope worker.Scope, name string) string {
-	var known []string
 	if scope == worker.ScopeEntity {
-		for _, w := range s.Workers {
-			for _, b := range w.Breakers {
-				if strings.EqualFold(b.Destination, name) { // as a worker compares them
-					return ""
-				}
-			}
-		}
-		return fmt.Sprintf("whether a route leads to %q cannot be seen in the database, where workers name only the entities that they cannot send to: compare it with the routes", name)
+		return s.doubtEntity(name)
 	}
+	var known []string
 	for _, e := range s.EventTypes {
 		known = append(known, e.EventType)
 	}
@@ -79,12 +72,49 @@ func (s Status) doubt(scope worker.Scope, name string) string {
 		return text + fmt.Sprintf(": did you mean %q?", known[i])
 	}
 	if len(known) > 0 {
-		const some = 10
-		more := ""
-		if len(known) > some {
-			known, more = known[:some], ", …"
-		}
-		text += fmt.Sprintf("; there are %q", known) + more
+		text += "; there are " + someOf(known)
 	}
 	return text
+}
+
+// someOf quotes the first of a list of names.
+func someOf(names []string) string {
+	const some = 10
+	more := ""
+	if len(names) > some {
+		names, more = names[:some], ", …"
+	}
+	return fmt.Sprintf("%q", names) + more
+}
+
+// doubtEntity goes by what the living workers say of their routes.
+func (s Status) doubtEntity(name string) string {
+	var routed []string
+	var silent *WorkerStatus
+	live := 0
+	for _, w := range s.Workers {
+		if !w.Live {
+			continue
+		}
+		live++
+		known := slices.Clone(w.Destinations)
+		for _, b := range w.Breakers {
+			known = append(known, b.Destination)
+		}
+		if slices.ContainsFunc(known, func(d string) bool { return strings.EqualFold(d, name) }) { // as a worker compares them
+			return ""
+		}
+		if len(w.Destinations) == 0 {
+			silent = &w
+		}
+		routed = append(routed, known...)
+	}
+	switch {
+	case live == 0:
+		return fmt.Sprintf("no worker lives, so whether a route leads to %q cannot be seen: compare it with the routes", name)
+	case silent != nil:
+		return fmt.Sprintf("whether a route leads to %q cannot be seen, because worker %q of version %q does not say where its routes lead: compare it with them", name, silent.Owner, silent.Version)
+	}
+	slices.Sort(routed)
+	return fmt.Sprintf("no living worker has a route to %q; there are routes to %s", name, someOf(slices.Compact(routed)))
 }

@@ -112,6 +112,9 @@ func TestSchemaCheckFinds(t *testing.T) {
 			"must table dbo.outbox_event_claim: the receipt table is missing, or this login has no right on it +",
 			"must table dbo.outbox_event_worker: the table of heartbeats is missing, or this login has no right on it +",
 		}},
+		"heartbeats of an older version": {"ALTER TABLE {workers} DROP COLUMN state; INSERT INTO {workers} (owner, version, source, lease_ms, lanes, in_flight, started_at, seen_at) VALUES ('w', '1', 's', 1, 1, 1, '2026-01-01', '2026-01-01')", maintenance.Schema{}, []string{
+			"must column dbo.outbox_event_worker.state: the column state is missing +",
+		}},
 		"other receipts": {"ALTER TABLE {receipts} ALTER COLUMN claimed_at DATETIME2(0) NOT NULL; ALTER TABLE {receipts} ALTER COLUMN event_ids VARCHAR(4000) NOT NULL", maintenance.Schema{}, []string{
 			"must column dbo.outbox_event_claim.claimed_at: the column claimed_at is DATETIME2(0), must be DATETIME2(3) or finer",
 			"must column dbo.outbox_event_claim.event_ids: the column event_ids is VARCHAR(4000), must be VARCHAR(MAX)",

@@ -88,17 +88,26 @@ type ReceiptStatus struct {
 
 // WorkerStatus is one row of the worker table.
 type WorkerStatus struct {
-	Owner           string           `json:"owner"`
-	Version         string           `json:"version"`
-	Source          string           `json:"source"`
-	LeaseSeconds    float64          `json:"lease_seconds"`
-	Lanes           int              `json:"lanes"`
-	InFlight        int              `json:"in_flight"`
-	UpSeconds       float64          `json:"up_seconds"`
-	SeenSecondsAgo  float64          `json:"seen_seconds_ago"`
-	Live            bool             `json:"live"`
+	Owner        string  `json:"owner"`
+	Version      string  `json:"version"`
+	Source       string  `json:"source"`
+	LeaseSeconds float64 `json:"lease_seconds"`
+	Lanes        int     `json:"lanes"`
+	InFlight     int     `json:"in_flight"`
+	UpSeconds    float64 `json:"up_seconds"`
+	// SeenAt is its last heartbeat. A worker that stops takes its row away, so one
+	// that is not Live has been silent since then: killed, or cut off.
+	SeenAt         time.Time `json:"seen_at"`
+	SeenSecondsAgo float64   `json:"seen_seconds_ago"`
+	Live           bool      `json:"live"`
+	// Paused says that it was started with --paused and waits for resume --all; a
+	// pause by a person is in Pauses.
+	Paused          bool             `json:"paused"`
 	EventsPerSecond float64          `json:"events_per_second"`
 	Breakers        []worker.Breaker `json:"breakers"`
+	// Destinations are the queues and topics that its routes lead to; none where it
+	// does not say, as a version from before this column.
+	Destinations []string `json:"destinations"`
 
 	rates map[string]float64
 	// unreadable says that another version may have written the breakers.
@@ -128,7 +137,7 @@ type PauseStatus struct {
 
 const workersSQL = `-- outbox:Workers
 DECLARE @now DATETIME2(3) = SYSUTCDATETIME();
-SELECT w.owner, w.version, w.source, w.lease_ms, w.lanes, w.in_flight, w.breakers, w.rates,
+SELECT w.owner, w.version, w.source, w.lease_ms, w.lanes, w.in_flight, w.breakers, w.rates, w.state, w.seen_at,
        DATEDIFF_BIG(MILLISECOND, w.started_at, @now) AS up_ms,
        DATEDIFF_BIG(MILLISECOND, w.seen_at, @now) AS seen_ms
 FROM   {workers} AS w
@@ -206,8 +215,8 @@ func (s *Status) readWorkers(ctx context.Context, conn *sql.Conn, t Target, type
 	for rows.Next() {
 		var w WorkerStatus
 		var leaseMS, upMS, seenMS int64
-		var breakers, rates sql.NullString
-		if err := rows.Scan(&w.Owner, &w.Version, &w.Source, &leaseMS, &w.Lanes, &w.InFlight, &breakers, &rates, &upMS, &seenMS); err != nil {
+		var breakers, rates, state sql.NullString
+		if err := rows.Scan(&w.Owner, &w.Version, &w.Source, &leaseMS, &w.Lanes, &w.InFlight, &breakers, &rates, &state, &w.SeenAt, &upMS, &seenMS); err != nil {
 			return err
 		}
 		w.LeaseSeconds, w.UpSeconds, w.SeenSecondsAgo = seconds(leaseMS), seconds(upMS), seconds(seenMS)
@@ -216,6 +225,9 @@ func (s *Status) readWorkers(ctx context.Context, conn *sql.Conn, t Target, type
 		// What another version wrote in another form is no reason to fail.
 		w.unreadable = breakers.Valid && json.Unmarshal([]byte(breakers.String), &w.Breakers) != nil
 		_ = json.Unmarshal([]byte(rates.String), &w.rates)
+		var said sqlserver.WorkerState
+		_ = json.Unmarshal([]byte(state.String), &said)
+		w.Paused, w.Destinations = said.Paused, append([]string{}, said.Destinations...)
 		for _, perSecond := range w.rates {
 			w.EventsPerSecond += perSecond
 		}
@@ -371,9 +383,20 @@ func (s *Status) warn(leases map[float64]bool, sources map[string]bool) {
 			warn("the breakers of %s cannot be read: it may be of another version (%s)", w.Owner, w.Version)
 		}
 	}
-	live := len(leases) > 0
-	if !live && (s.Pending > 0 || s.InFlight > 0) {
-		warn("no worker has been seen for %s, and %d events wait", WorkerLiveFor, s.Pending+s.InFlight)
+	live, paused := 0, 0
+	for _, w := range s.Workers {
+		if w.Live {
+			live++
+		}
+		if w.Live && w.Paused {
+			paused++
+		}
+	}
+	if live == 0 && (s.Pending > 0 || s.InFlight > 0) {
+		warn("no worker lives, and %d events wait", s.Pending+s.InFlight)
+	}
+	if paused > 0 {
+		warn("%d of %d living workers were started with --paused and wait: outboxctl resume --all --execute lets them begin", paused, live)
 	}
 	if len(leases) > 1 {
 		warn("living workers have different leases: give all of them the same --lease")

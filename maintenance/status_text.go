@@ -75,15 +75,22 @@ func (s Status) receipts(w io.Writer) {
 
 func (s Status) workers(w io.Writer) {
 	if len(s.Workers) > 0 {
-		fmt.Fprint(w, "\nworker\tversion\tup\tseen\tlease\tlanes\tin flight\tevents/s\n")
+		fmt.Fprint(w, "\nworker\tversion\tup\tseen\tlease\tlanes\tin flight\tevents/s\tstate\n")
 	}
 	for _, v := range s.Workers {
-		seen := age(v.SeenSecondsAgo) + " ago"
-		if !v.Live {
-			seen += ", gone"
-		}
-		fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%s\t%d\t%d\t%.1f\n", Printable(v.Owner), Printable(v.Version), age(v.UpSeconds), seen, age(v.LeaseSeconds), v.Lanes, v.InFlight, v.EventsPerSecond)
+		fmt.Fprintf(w, "%s\t%s\t%s\t%s ago\t%s\t%d\t%d\t%.1f\t%s\n", Printable(v.Owner), Printable(v.Version), age(v.UpSeconds), age(v.SeenSecondsAgo),
+			age(v.LeaseSeconds), v.Lanes, v.InFlight, v.EventsPerSecond, v.state())
 	}
+}
+
+func (v WorkerStatus) state() string {
+	switch {
+	case !v.Live:
+		return "silent since " + v.SeenAt.UTC().Format(time.RFC3339)
+	case v.Paused:
+		return "paused, waits for resume --all"
+	}
+	return "live"
 }
 
 func (s Status) destinations(w io.Writer) {

@@ -85,7 +85,9 @@ IF OBJECT_ID(N'[dbo].[outbox_event_claim]', N'U') IS NULL
     );
 GO
 
--- One row per worker, written every few seconds, so that someone can see who works here.
+-- One row per worker, written every few seconds, so that someone can see who works
+-- here. A worker that stops takes its own away; that of one which was killed stays a
+-- day. state is a JSON object of what else a worker says of itself.
 IF OBJECT_ID(N'[dbo].[outbox_event_worker]', N'U') IS NULL
     CREATE TABLE [dbo].[outbox_event_worker] (
         owner      VARCHAR(100) NOT NULL,
@@ -98,6 +100,7 @@ IF OBJECT_ID(N'[dbo].[outbox_event_worker]', N'U') IS NULL
         rates      VARCHAR(MAX) NULL,
         started_at DATETIME2(3) NOT NULL,
         seen_at    DATETIME2(3) NOT NULL,
+        state      VARCHAR(MAX) NULL,
         CONSTRAINT [PK_outbox_event_worker] PRIMARY KEY CLUSTERED (owner)
     );
 GO

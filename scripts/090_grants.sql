@@ -17,6 +17,7 @@ GO
 GRANT SELECT, INSERT, DELETE ON [dbo].[outbox_event_claim] TO [outbox_event_role];
 GO
 
+-- DELETE is for its own row when it stops, and for those of workers that are long gone.
 GRANT SELECT, INSERT, UPDATE, DELETE ON [dbo].[outbox_event_worker] TO [outbox_event_role];
 GO
 

@@ -17,7 +17,7 @@ func TestDefinitions(t *testing.T) {
 	}{
 		{d.Events, 12, "IF OBJECT_ID(N'[dbo].[it''s [mine]]]', N'U') IS NULL", "id BIGINT NOT NULL"},
 		{d.Receipts, 7, "IF OBJECT_ID(N'[dbo].[it''s [mine]]_claim]', N'U') IS NULL", "claim_id UNIQUEIDENTIFIER NOT NULL"},
-		{d.Workers, 10, "IF OBJECT_ID(N'[dbo].[it''s [mine]]_worker]', N'U') IS NULL", "owner VARCHAR(100) NOT NULL"},
+		{d.Workers, 11, "IF OBJECT_ID(N'[dbo].[it''s [mine]]_worker]', N'U') IS NULL", "owner VARCHAR(100) NOT NULL"},
 		{d.Controls, 6, "IF OBJECT_ID(N'[dbo].[it''s [mine]]_control]', N'U') IS NULL", "scope VARCHAR(20) NOT NULL"},
 	} {
 		if len(c.of.Columns) != c.columns || c.of.Columns[0].Definition != c.first || !strings.HasPrefix(c.of.Create, c.create) {

@@ -136,6 +136,7 @@ func (s *Store) rehearse(ctx context.Context, tx *sql.Tx, st *statements) error 
 		{"reap", st.reapClaim, []any{theClaim, noIDs, sql.Named("max_attempts", s.cfg.MaxAttempts)}},
 		{"bring back due events", st.retryDue, []any{sql.Named("batch", 0)}},
 		{"heartbeat", st.heartbeat, beat},
+		{"leave", st.leave, []any{sql.Named("owner", textParam(s.cfg.Owner))}},
 	} {
 		rows, err := tx.QueryContext(ctx, step.text, step.args...)
 		if err == nil {

@@ -157,7 +157,7 @@ var knownErrors = map[int32]known{
 	8622: {class: IndexUnusable, advice: "the index does not match the statement: its filter must be status = 0, its key (event_type, id), and the SET options those that filtered indexes need"},
 
 	// What a person has to mend.
-	207:   {class: Permanent, advice: "a column is missing: compare the table with scripts/001_outbox.sql"},
+	207:   {class: Permanent, advice: "a column is missing: outboxctl schema check names it, schema apply adds it"},
 	208:   {class: Permanent, advice: "the table is missing, has another name, or the login has no right to see it: run scripts/001_outbox.sql; for OPENJSON, the compatibility level is below 130"},
 	229:   {class: Permanent, advice: "the login lacks a right"},
 	230:   {class: Permanent, advice: "the login lacks a right on a column"},

@@ -149,7 +149,7 @@ func TestReadOnlyReplica(t *testing.T) {
 }
 
 func TestMissingRightsAreNamed(t *testing.T) {
-	for _, statement := range []string{"ClaimEvents", "FlipClaim", "Pending", "DiscoverPending", "BacklogTypes", "SettleSent", "Settle", "OverdueClaims", "ReapClaim", "RetryDue", "Heartbeat"} {
+	for _, statement := range []string{"ClaimEvents", "FlipClaim", "Pending", "DiscoverPending", "BacklogTypes", "SettleSent", "Settle", "OverdueClaims", "ReapClaim", "RetryDue", "Heartbeat", "Leave"} {
 		t.Run(statement, func(t *testing.T) {
 			b, server := onEmulator(t)
 			server.Inject(emulator.Fault{Statement: statement, Error: sqlError(229, "The UPDATE permission was denied"), Doom: true})

@@ -32,13 +32,14 @@ SET    version = @version,
        in_flight = @in_flight,
        breakers = @breakers,
        rates = @rates,
+       state = @state,
        started_at = CASE WHEN @first = 1 THEN @now ELSE started_at END,
        seen_at = @now
 WHERE  owner = CAST(@owner AS VARCHAR(100));
 
 IF @@ROWCOUNT = 0
-    INSERT INTO {workers} (owner, version, source, lease_ms, lanes, in_flight, breakers, rates, started_at, seen_at)
-    VALUES (@owner, @version, @source, @lease_ms, @lanes, @in_flight, @breakers, @rates, @now, @now);
+    INSERT INTO {workers} (owner, version, source, lease_ms, lanes, in_flight, breakers, rates, state, started_at, seen_at)
+    VALUES (@owner, @version, @source, @lease_ms, @lanes, @in_flight, @breakers, @rates, @state, @now, @now);
 
 DELETE FROM {workers} WITH (ROWLOCK, READPAST, READCOMMITTEDLOCK)
 WHERE  seen_at < DATEADD(DAY, -1, @now);
@@ -48,6 +49,15 @@ SELECT c.scope, c.name, c.paused, c.changed_by, ISNULL(c.reason, N'') AS reason,
 FROM   {controls} AS c
 CROSS JOIN {workers} AS w
 WHERE  w.owner = CAST(@owner AS VARCHAR(100));`
+
+// WorkerState is what the column state of a heartbeat holds, as JSON. It is NULL
+// where the worker is of a version without it.
+type WorkerState struct {
+	// Paused says that the worker was started paused and waits for a resume.
+	Paused bool `json:"paused,omitempty"`
+	// Destinations are the queues and topics that its routes lead to.
+	Destinations []string `json:"destinations,omitempty"`
+}
 
 // Heartbeat implements worker.Keeper.
 func (s *Store) Heartbeat(ctx context.Context, h worker.Heartbeat) (told []worker.Control, err error) {
@@ -79,6 +89,20 @@ func (s *Store) Heartbeat(ctx context.Context, h worker.Heartbeat) (told []worke
 	return told, err
 }
 
+const leaveSQL = `-- outbox:Leave
+DELETE FROM {workers}
+WHERE  owner = CAST(@owner AS VARCHAR(100));`
+
+// Leave implements worker.Keeper.
+func (s *Store) Leave(ctx context.Context) error {
+	return s.retrying(ctx, fmt.Sprintf("delete the heartbeat of %s", s.names), func(ctx context.Context) error {
+		return s.session(ctx, func(ctx context.Context, conn *sql.Conn, st *statements) error {
+			_, err := conn.ExecContext(ctx, st.leave, sql.Named("owner", textParam(s.cfg.Owner)))
+			return err
+		})
+	})
+}
+
 func (s *Store) heartbeatArgs(h worker.Heartbeat) ([]any, error) {
 	breakers, err := jsonOrNull(h.Breakers, len(h.Breakers))
 	if err != nil {
@@ -87,6 +111,10 @@ func (s *Store) heartbeatArgs(h worker.Heartbeat) ([]any, error) {
 	rates, err := jsonOrNull(h.Rates, len(h.Rates))
 	if err != nil {
 		return nil, fmt.Errorf("write the rates as JSON: %w", err)
+	}
+	state, err := json.Marshal(WorkerState{Paused: h.Paused, Destinations: s.cfg.Destinations})
+	if err != nil {
+		return nil, fmt.Errorf("write the state as JSON: %w", err)
 	}
 	return []any{
 		sql.Named("owner", textParam(s.cfg.Owner)),
@@ -97,6 +125,7 @@ func (s *Store) heartbeatArgs(h worker.Heartbeat) ([]any, error) {
 		sql.Named("in_flight", h.InFlight),
 		sql.Named("breakers", breakers),
 		sql.Named("rates", rates),
+		sql.Named("state", textParam(asciiJSON(string(state)))),
 		sql.Named("first", !s.beaten.Load()),
 	}, nil
 }

@@ -94,21 +94,22 @@ FROM OPENJSON(N'[' + REPLICATE(CAST(N'1,' AS NVARCHAR(MAX)), 10050) + N'1]') AS 
 
 func TestHeartbeat(t *testing.T) {
 	b := newOutbox(t, scripts.Options{})
-	s := b.store()
+	s := b.store(func(c *sqlserver.Config) { c.Destinations = []string{"orders", "süd"} })
 	b.exec(`INSERT INTO {workers} (owner, version, source, lease_ms, lanes, in_flight, started_at, seen_at)
 VALUES ('long gone', '1', 's', 1, 1, 1, '2020-01-01', DATEADD(DAY, -2, SYSUTCDATETIME())), ('not long gone', '1', 's', 1, 1, 1, '2020-01-01', DATEADD(HOUR, -2, SYSUTCDATETIME()))`)
 	for i, h := range []worker.Heartbeat{
 		{Lanes: 2, InFlight: 5, Breakers: []worker.Breaker{{Destination: "süd", State: worker.BreakerOpen}}, Rates: map[string]float64{"a": 12.5}},
-		{Lanes: 2, InFlight: 6},
+		{Lanes: 2, InFlight: 6, Paused: true},
 	} {
 		if _, err := s.Heartbeat(testContext(t), h); err != nil {
 			t.Fatal(err)
 		}
 		var lanes, inFlight int
 		var breakers, rates sql.NullString
+		var state string
 		var started, seen time.Time
-		err := b.db.QueryRowContext(testContext(t), b.sql("SELECT lanes, in_flight, breakers, rates, started_at, seen_at FROM {workers} WHERE owner = 'test-worker'")).
-			Scan(&lanes, &inFlight, &breakers, &rates, &started, &seen)
+		err := b.db.QueryRowContext(testContext(t), b.sql("SELECT lanes, in_flight, breakers, rates, state, started_at, seen_at FROM {workers} WHERE owner = 'test-worker'")).
+			Scan(&lanes, &inFlight, &breakers, &rates, &state, &started, &seen)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -118,9 +119,20 @@ VALUES ('long gone', '1', 's', 1, 1, 1, '2020-01-01', DATEADD(DAY, -2, SYSUTCDAT
 		if want := `{"destination":"s\u00fcd","state":"open"`; i == 0 && !strings.Contains(breakers.String, want) {
 			t.Errorf("breakers are %s, want %s in it", breakers.String, want)
 		}
+		if want := []string{`{"destinations":["orders","s\u00fcd"]}`, `{"paused":true,"destinations":["orders","s\u00fcd"]}`}[i]; state != want {
+			t.Errorf("state is %s, want %s", state, want)
+		}
 	}
 	if n := b.number("SELECT COUNT(*) FROM {workers}"); n != 2 {
 		t.Errorf("%d workers are left, want this one and the one that was there two hours ago", n)
+	}
+	for range 2 { // and none that is there is no error
+		if err := s.Leave(testContext(t)); err != nil {
+			t.Fatal(err)
+		}
+		if n := b.number("SELECT COUNT(*) FROM {workers} WHERE owner = 'not long gone'"); n != 1 || b.number("SELECT COUNT(*) FROM {workers}") != 1 {
+			t.Error("Leave deletes another row than the worker's own")
+		}
 	}
 }
 

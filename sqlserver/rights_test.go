@@ -97,8 +97,10 @@ func useEverything(t *testing.T, without int) error {
 	if _, err := s.Reap(ctx); err != nil {
 		return err
 	}
-	_, err = s.RetryDue(ctx)
-	return err
+	if _, err = s.RetryDue(ctx); err != nil {
+		return err
+	}
+	return s.Leave(ctx)
 }
 
 // INSERT on the table and UPDATE on the sequence are a writer's rights; the

@@ -54,6 +54,7 @@ var workerRules = []columnRule{
 	{"in_flight", column.isInteger, "a whole number"},
 	{"breakers", column.isText, "VARCHAR(MAX)"},
 	{"rates", column.isText, "VARCHAR(MAX)"},
+	{"state", column.isText, "VARCHAR(MAX)"},
 	{"started_at", column.isTime, "DATETIME2"},
 	{"seen_at", column.isTime, "DATETIME2"},
 }

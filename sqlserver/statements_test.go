@@ -66,6 +66,7 @@ var kinds = map[string]string{
 	"backlogTypesSQL":       "Select",
 	"backlogFailedSQL":      "Declare Select",
 	"heartbeatSQL":          "Declare Update If(Insert) Delete Select",
+	"leaveSQL":              "Delete",
 	"equalKeysSQL":          "Select",
 	"lostKeysSQL":           "Select",
 	"tableColumnsSQL":       "Select",

@@ -30,6 +30,9 @@ type Config struct {
 	// "dev", 50 characters) and the first part of its message ids (128).
 	Version string
 	Source  string
+	// Destinations are the queues and topics that its routes lead to, for the
+	// heartbeat too.
+	Destinations []string
 
 	// Lease is how long a claim is its owner's; default 60 s.
 	Lease time.Duration
@@ -144,7 +147,8 @@ type statements struct {
 	backlogTotal, backlogTypes        string
 	backlogFailed                     string
 	openReceipts                      string
-	heartbeat, equalKeys, lostKeys    string
+	heartbeat, leave                  string
+	equalKeys, lostKeys               string
 }
 
 func render(names Names, t *table) *statements {
@@ -166,6 +170,7 @@ func render(names Names, t *table) *statements {
 		backlogFailed:   r.Replace(backlogFailedSQL),
 		openReceipts:    r.Replace(openReceiptsSQL),
 		heartbeat:       r.Replace(heartbeatSQL),
+		leave:           r.Replace(leaveSQL),
 		equalKeys:       r.Replace(equalKeysSQL),
 		lostKeys:        r.Replace(lostKeysSQL),
 	}

@@ -78,6 +78,8 @@ type Keeper interface {
 	// Heartbeat writes this worker's row and returns what people have told all
 	// workers of the table.
 	Heartbeat(ctx context.Context, h Heartbeat) ([]Control, error)
+	// Leave deletes this worker's row: it has stopped, and calls nothing more.
+	Leave(ctx context.Context) error
 }
 
 // Reaped is what one Reap did.
@@ -97,6 +99,8 @@ type Reaped struct {
 type Heartbeat struct {
 	Lanes    int
 	InFlight int
+	// Paused says that it was started paused and waits for a resume.
+	Paused bool
 	// Breakers are the destinations that do not take what they are sent.
 	Breakers []Breaker
 	// Rates are the events a second that went out since the last heartbeat, by

@@ -5,6 +5,8 @@ import (
 	"strings"
 	"sync"
 	"time"
+
+	"go.uber.org/zap"
 )
 
 // Scope says what a Control is about.
@@ -41,16 +43,77 @@ type controls struct {
 	list    []Control
 }
 
-// set replaces the list.
-func (c *controls) set(list []Control) {
+// change is a pause that began, or one that is over.
+type change struct {
+	// pause is empty for the worker's own wait since a start with Paused.
+	pause Control
+	over  bool
+	// resume is who ended it and when; empty where the row is not there any more.
+	resume Control
+}
+
+// set replaces the list and returns what is new in it. A pause that is said again
+// is not.
+func (c *controls) set(list []Control) (changes []change) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
+	before := c.list
 	c.list = list
 	for _, l := range list {
-		if l.Scope == ScopeAll && !l.Paused && l.SinceStart {
+		if _, was := pausedIn(before, l); l.Paused && !was {
+			changes = append(changes, change{pause: l})
+		}
+		if l.Scope == ScopeAll && !l.Paused && l.SinceStart && c.waiting {
 			c.waiting = false
+			changes = append(changes, change{over: true, resume: l})
 		}
 	}
+	for _, b := range before {
+		if now, is := pausedIn(list, b); b.Paused && !is {
+			changes = append(changes, change{pause: b, over: true, resume: now})
+		}
+	}
+	return changes
+}
+
+// pausedIn finds what a list says of the same thing.
+func pausedIn(list []Control, of Control) (found Control, paused bool) {
+	for _, l := range list {
+		if l.Scope == of.Scope && l.Name == of.Name {
+			return l, l.Paused
+		}
+	}
+	return Control{}, false
+}
+
+// waits says whether the worker was started with Paused and not resumed yet.
+func (c *controls) waits() bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.waiting
+}
+
+// say is one log line for a pause that begins, and one for its end.
+func (c change) say(log *zap.Logger) {
+	who := func(said Control, when string) {
+		if said.By != "" {
+			log = log.With(zap.String("by", said.By), zap.String(when, said.since()))
+		}
+	}
+	if !c.over {
+		who(c.pause, "since")
+		if c.pause.Reason != "" {
+			log = log.With(zap.String("reason", c.pause.Reason))
+		}
+		log.Info("paused: what is claimed is finished, nothing more of it is claimed", zap.String("what", c.pause.what()))
+		return
+	}
+	who(c.resume, "at")
+	if c.pause.Scope == "" {
+		log.Info("resumed", zap.String("what", "this worker, which was started with --paused"))
+		return
+	}
+	log.Info("resumed", zap.String("what", c.pause.what()), zap.String("paused_since", c.pause.since()))
 }
 
 // allPaused says whether nothing at all may be claimed, reaped or retried, and
@@ -64,17 +127,24 @@ func (c *controls) allPaused() (why string, paused bool) {
 		}
 	}
 	if c.waiting {
-		return "started with --paused; outboxctl resume --all --execute ends it", true
+		return startedPaused, true
 	}
 	return "", false
 }
 
-func (l Control) words() string {
-	what := "everything"
-	if l.Scope != ScopeAll {
-		what = fmt.Sprintf("%s %q", l.Scope, l.Name)
+const startedPaused = "started with --paused; outboxctl resume --all --execute ends it"
+
+func (l Control) what() string {
+	if l.Scope == ScopeAll {
+		return "everything"
 	}
-	text := fmt.Sprintf("%s is paused since %s by %s", what, l.ChangedAt.UTC().Format(time.RFC3339), l.By)
+	return fmt.Sprintf("%s %q", l.Scope, l.Name)
+}
+
+func (l Control) since() string { return l.ChangedAt.UTC().Format(time.RFC3339) }
+
+func (l Control) words() string {
+	text := fmt.Sprintf("%s is paused since %s by %s", l.what(), l.since(), l.By)
 	if l.Reason != "" {
 		text += ": " + l.Reason
 	}

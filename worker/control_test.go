@@ -1,11 +1,13 @@
 package worker
 
 import (
+	"fmt"
 	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
 
+	"github.com/google/go-cmp/cmp"
 	"go.uber.org/zap"
 	"go.uber.org/zap/zaptest/observer"
 )
@@ -67,6 +69,56 @@ func TestPauseAndResume(t *testing.T) {
 	}
 }
 
+// One line when a pause begins and one when it ends, whatever the number of
+// heartbeats between them; saying it again is neither.
+func TestPausesAreLoggedOnce(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		since := time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
+		at := func(c Control, paused bool, by string, minutes int) Control {
+			c.Paused, c.By, c.Reason, c.ChangedAt = paused, by, "", since.Add(time.Duration(minutes)*time.Minute)
+			return c
+		}
+		all, eventType, entity := Control{Scope: ScopeAll}, Control{Scope: ScopeEventType, Name: "a"}, Control{Scope: ScopeEntity, Name: "orders"}
+		store := newFakeStore()
+		early := at(eventType, true, "ops", 0)
+		early.Reason = "the consumer moves"
+		store.tell(early)
+		logs, seen := observer.New(zap.InfoLevel)
+		_, stop := start(t, Config{Store: store, Publisher: publishAll, EventTypes: []string{"a"}, Logger: zap.New(logs)})
+		for _, told := range [][]Control{
+			{early},
+			{early, at(entity, true, "ops", 1), at(all, true, "ops", 1)},
+			{at(eventType, true, "dev", 2), at(entity, true, "ops", 1), at(all, true, "ops", 1)},
+			{at(eventType, true, "dev", 2), at(entity, true, "ops", 1), at(all, false, "dev", 3)},
+			{at(eventType, false, "dev", 4), at(all, false, "dev", 3)},
+		} {
+			store.tell(told...)
+			time.Sleep(5 * DefaultHeartbeatEvery)
+		}
+		if err := stop(); err != nil {
+			t.Fatal(err)
+		}
+		var got []string
+		for _, line := range seen.All() {
+			if word, _, _ := strings.Cut(line.Message, ":"); word == "paused" || word == "resumed" {
+				f := line.ContextMap()
+				got = append(got, fmt.Sprintf("%s %s by %v since %v at %v: %v", word, f["what"], f["by"], f["since"], f["at"], f["reason"]))
+			}
+		}
+		want := []string{
+			`paused event_type "a" by ops since 2026-01-02T03:04:05Z at <nil>: the consumer moves`,
+			`paused entity "orders" by ops since 2026-01-02T03:05:05Z at <nil>: <nil>`,
+			`paused everything by ops since 2026-01-02T03:05:05Z at <nil>: <nil>`,
+			`resumed everything by dev since <nil> at 2026-01-02T03:07:05Z: <nil>`,
+			`resumed event_type "a" by dev since <nil> at 2026-01-02T03:08:05Z: <nil>`,
+			`resumed entity "orders" by <nil> since <nil> at <nil>: <nil>`, // its row is gone
+		}
+		if diff := cmp.Diff(want, got); diff != "" {
+			t.Errorf("log lines (-want +got):\n%s", diff)
+		}
+	})
+}
+
 // A worker that starts paused waits for a resume that is said after its start;
 // one from before says nothing about it.
 func TestPausedStartWaitsForAResume(t *testing.T) {
@@ -83,10 +135,16 @@ func TestPausedStartWaitsForAResume(t *testing.T) {
 		if why := w.Status().PausedWhy; !strings.Contains(why, "--paused") {
 			t.Errorf("the status says %q", why)
 		}
+		if !store.lastBeat().Paused {
+			t.Error("the heartbeat does not say that the worker waits")
+		}
 		store.tell(Control{Scope: ScopeAll, SinceStart: true})
 		time.Sleep(time.Minute)
 		if got := store.count("processed"); got != 10 {
 			t.Errorf("%d of 10 events were processed after the resume", got)
+		}
+		if store.lastBeat().Paused {
+			t.Error("the heartbeat says that the worker waits still")
 		}
 		if got := seen.FilterMessageSnippet("paused").Len() + seen.FilterMessageSnippet("resumed").Len(); got != 2 {
 			t.Errorf("%d log lines of pause and resume, want 2: %v", got, seen.All())

@@ -28,7 +28,8 @@ type fakeStore struct {
 	took time.Duration
 	// hang keeps a call until its context ends.
 	hang func(call string) bool
-	// controls are what heartbeats return.
+	// beat is the last heartbeat, controls are what heartbeats return.
+	beat     Heartbeat
 	controls []Control
 	// foldCase makes the table's collation case-insensitive.
 	foldCase bool
@@ -275,11 +276,20 @@ func (s *fakeStore) OpenReceipts(ctx context.Context) (int, error) {
 
 func (s *fakeStore) RetryDue(ctx context.Context) (int, error) { return 0, s.enter(ctx, "RetryDue") }
 
-func (s *fakeStore) Heartbeat(ctx context.Context, _ Heartbeat) ([]Control, error) {
+func (s *fakeStore) Heartbeat(ctx context.Context, h Heartbeat) ([]Control, error) {
 	err := s.enter(ctx, "Heartbeat")
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	s.beat = h
 	return slices.Clone(s.controls), err
+}
+
+func (s *fakeStore) Leave(ctx context.Context) error { return s.enter(ctx, "Leave") }
+
+func (s *fakeStore) lastBeat() Heartbeat {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.beat
 }
 
 // tell is what outboxctl pause and resume do.

@@ -14,6 +14,8 @@ const (
 	// keeperPatience bounds one housekeeping call, so that a hanging connection
 	// does not end it for good.
 	keeperPatience = 30 * time.Second
+	// leavePatience bounds what the last statement adds to a stop.
+	leavePatience = 5 * time.Second
 )
 
 // keep starts what the table needs from time to time; all of it ends with ctx.
@@ -68,23 +70,34 @@ func (w *Worker) heartbeat(ctx context.Context) { w.note(ctx, w.beats, w.beat(ct
 
 // beat writes this worker's row and takes what people have told the workers.
 func (w *Worker) beat(ctx context.Context) error {
+	w.beaten.Store(true)
 	told, err := w.cfg.Store.Heartbeat(ctx, Heartbeat{
-		Lanes: w.cfg.Lanes, InFlight: int(w.inFlight.Load()), Breakers: w.breakers.list(), Rates: w.rates.take(),
+		Lanes: w.cfg.Lanes, InFlight: int(w.inFlight.Load()), Paused: w.controls.waits(),
+		Breakers: w.breakers.list(), Rates: w.rates.take(),
 	})
 	if err != nil {
 		return err
 	}
-	before, was := w.controls.allPaused()
-	w.controls.set(told)
+	changes := w.controls.set(told)
 	w.schedule.rest(w.pausedType)
-	why, is := w.controls.allPaused()
-	switch {
-	case is && (!was || why != before || !w.connected.Load()):
-		w.log.Info("paused: nothing is claimed, reaped or retried", zap.String("why", why))
-	case was && !is:
-		w.log.Info("resumed")
+	for _, c := range changes {
+		c.say(w.log)
 	}
 	return nil
+}
+
+// leave takes this worker's row away: it has stopped, and a row that stays is of
+// one that was killed. Where the database does not answer any more, that is no
+// reason to wait.
+func (w *Worker) leave(ctx context.Context) {
+	if !w.beaten.Load() || w.beats.err() != nil || w.settles.err() != nil {
+		return
+	}
+	call, cancel := context.WithTimeout(ctx, leavePatience)
+	defer cancel()
+	if err := w.cfg.Store.Leave(call); err != nil {
+		w.log.Info("this worker's heartbeat stays in the table for a day: it could not be deleted", zap.Error(err))
+	}
 }
 
 func (w *Worker) isPaused() bool {

@@ -38,7 +38,8 @@ type Worker struct {
 
 	awaiting sync.Once // the one log line of a drain that waits for others
 
-	connected, stopping atomic.Bool
+	// beaten: there may be a heartbeat of this worker in the table.
+	connected, beaten, stopping atomic.Bool
 
 	database, probes, claims, settles, returns, reaps, retries, looks, beats *outage
 }
@@ -79,11 +80,13 @@ func New(cfg Config) (*Worker, error) {
 
 // Run works until ctx ends, then finishes or gives back what is in hand within
 // the grace period and returns nil. With Drain it also returns nil once nothing
-// is pending of the types it claims and no claim of any worker is open. It returns an error that wraps ErrPermanent when the database
-// says at the start that this worker cannot work; a database that is only not
-// there yet is waited for. Run is called once.
+// is pending of the types it claims and no claim of any worker is open. Its last
+// act is to delete its heartbeat. It returns an error that wraps ErrPermanent when
+// the database says at the start that this worker cannot work; a database that is
+// only not there yet is waited for. Run is called once.
 func (w *Worker) Run(ctx context.Context) error {
 	if err := w.connect(ctx); err != nil {
+		w.leave(context.WithoutCancel(ctx))
 		if ctx.Err() != nil {
 			return nil
 		}
@@ -144,6 +147,7 @@ func (w *Worker) Run(ctx context.Context) error {
 	close(w.endings)
 	<-settled
 	keepers.Wait()
+	w.leave(settling)
 	return nil
 }
 
@@ -172,6 +176,9 @@ func (w *Worker) connect(ctx context.Context) error {
 		case err == nil:
 			w.database.passed()
 			w.connected.Store(true)
+			if w.controls.waits() {
+				w.log.Info("paused: nothing is claimed, reaped or retried", zap.String("why", startedPaused))
+			}
 			return nil
 		case ctx.Err() != nil:
 			return ctx.Err()

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"strings"
 	"testing"
+	"time"
 
 	"azsqloutbox/cmd/outbox-dev/local"
 	"azsqloutbox/maintenance"
@@ -34,10 +35,10 @@ INSERT INTO dbo.outbox_event (id, aggregate_type, aggregate_id, event_type, payl
 (13, 'Order', '13', 'order.void', '{}', NULL, 2, @now, NULL, DATEADD(HOUR, 1, @now), 3, 'no answer');
 INSERT INTO dbo.outbox_event_claim (claim_id, owner, event_type, claimed_at, lease_until, event_count, event_ids) VALUES
 ('00000000-0000-0000-0000-000000000001', 'w1', 'order.paid', DATEADD(SECOND, -100, @now), DATEADD(SECOND, -40, @now), 2, '[4,5]');
-INSERT INTO dbo.outbox_event_worker (owner, version, source, lease_ms, lanes, in_flight, breakers, rates, started_at, seen_at) VALUES
-('w1', 'v1', 'src', 60000, 2, 2, '[{"destination":"orders","state":"open","since":"2026-01-02T03:04:05Z","failures":3,"error":"entity missing","event_types":["order.paid"]}]', '{"order.placed":12.5}', DATEADD(HOUR, -1, @now), @now),
-('w2', 'v1', 'src', 30000, 2, 0, '[{"destination":"orders","state":"half-open","since":"2026-01-02T03:04:00Z","failures":2,"error":"entity missing","event_types":["order.void"]}]', NULL, @now, @now),
-('w3', 'v0', 'src', 60000, 2, 0, NULL, '{"order.placed":99}', @now, DATEADD(MINUTE, -10, @now));`)
+INSERT INTO dbo.outbox_event_worker (owner, version, source, lease_ms, lanes, in_flight, breakers, rates, state, started_at, seen_at) VALUES
+('w1', 'v1', 'src', 60000, 2, 2, '[{"destination":"orders","state":"open","since":"2026-01-02T03:04:05Z","failures":3,"error":"entity missing","event_types":["order.paid"]}]', '{"order.placed":12.5}', '{"destinations":["orders","refunds"]}', DATEADD(HOUR, -1, @now), @now),
+('w2', 'v1', 'src', 30000, 2, 0, '[{"destination":"orders","state":"half-open","since":"2026-01-02T03:04:00Z","failures":2,"error":"entity missing","event_types":["order.void"]}]', NULL, '{"paused":true,"destinations":["orders"]}', @now, @now),
+('w3', 'v0', 'src', 60000, 2, 0, NULL, '{"order.placed":99}', NULL, @now, DATEADD(MINUTE, -10, @now));`)
 	return stack, func(want int, args ...string) string {
 		t.Helper()
 		code, stdout, stderr := outboxctl(t, append(args, "--sql-dsn="+stack.SQL.DSN())...)
@@ -83,7 +84,8 @@ func TestStatus(t *testing.T) {
 	if len(s.Receipts) != 1 || s.Receipts[0].Owner != "w1" || s.Receipts[0].Events != 2 || s.Receipts[0].LeaseLeftSeconds > -40 || s.Receipts[0].AgeSeconds < 100 {
 		t.Errorf("the claims are %+v", s.Receipts)
 	}
-	if len(s.Workers) != 3 || !s.Workers[0].Live || s.Workers[2].Live {
+	if len(s.Workers) != 3 || !s.Workers[0].Live || s.Workers[2].Live || s.Workers[0].Paused || !s.Workers[1].Paused ||
+		fmt.Sprint(s.Workers[0].Destinations, s.Workers[2].Destinations) != "[orders refunds] []" || s.At.Sub(s.Workers[2].SeenAt) < 10*time.Minute {
 		t.Errorf("the workers are %+v", s.Workers)
 	}
 	if len(s.Destinations) != 1 || s.Destinations[0].Failures != 5 || s.Destinations[0].Since.Second() != 0 ||
@@ -93,8 +95,8 @@ func TestStatus(t *testing.T) {
 	text := run(exitDone, "status")
 	for _, say := range []string{
 		"pending 3, oldest 5m", "; in flight 2 in 1 claims; failed: 1 waiting, 2 parked; 12 events/s",
-		"! living workers have different leases", "! 1 claims are long past their lease", "! 2 events are parked",
-		"order.placed  2        5m", "over since 4", "w3      v0", "gone", "orders       open     2026-01-02T03:04:00Z  5",
+		"! living workers have different leases", "! 1 of 2 living workers were started with --paused and wait: outboxctl resume --all --execute lets them begin", "! 1 claims are long past their lease", "! 2 events are parked",
+		"order.placed  2        5m", "over since 4", "12.5      live\n", "0.0       paused, waits for resume --all\n", "w3      v0", "99.0      silent since 2", "orders       open     2026-01-02T03:04:00Z  5",
 	} {
 		if !strings.Contains(text, say) {
 			t.Errorf("the text does not say %q:\n%s", say, text)
@@ -171,11 +173,13 @@ func TestPauseSaysWhatMayBeWrong(t *testing.T) {
 	}{
 		{"pause --event-type=order.placed", nil}, // pending
 		{"pause --event-type=order.void", nil},   // failed
-		{"pause --entity=ORDERS", nil},           // a worker's breaker names it in another case
+		{"pause --entity=ORDERS", nil},           // a worker's route leads to it
+		{"pause --entity=refunds", nil},
 		{"pause --all", nil},
 		{"pause --event-type=oder.placed", []string{`! no event that waits, is claimed, has failed or just went out is of the type "oder.placed"`, `there are ["order.paid" "order.placed" "order.void"]`}},
 		{"pause --event-type=Order.Placed", []string{`did you mean "order.placed"?`}},
-		{"pause --entity=payments", []string{`! whether a route leads to "payments" cannot be seen`}},
+		{"pause --entity=payments", []string{`! no living worker has a route to "payments"; there are routes to ["orders" "refunds"]`}},
+		{"pause --entity=payments", []string{`! no living worker has a route to "payments"`}}, // paused before, and still wrong
 		{"resume --entity=orders", []string{`entity "orders" was not paused.`, `did you mean entity "ORDERS"?`, `still paused: event_type "order.void", since 2`}},
 		{"resume --entity=ORDERS", []string{`the pause of entity "ORDERS" is over; 1 live workers`, "still paused: everything, since 2"}},
 		{"resume --all", []string{"the pause of everything is over", `still paused: event_type "oder.placed", since 2`, `still paused: entity "payments"`}},
@@ -189,6 +193,20 @@ func TestPauseSaysWhatMayBeWrong(t *testing.T) {
 		}
 		if c.say == nil && (strings.Contains(text, "!") || !strings.Contains(text, "is paused now; 1 live workers")) {
 			t.Errorf("%s says\n%s", c.args, text)
+		}
+	}
+}
+
+// Where nobody can say what routes there are, a pause of an entity says so.
+func TestPauseOfAnEntityThatNobodyCanKnow(t *testing.T) {
+	stack, run := operated(t)
+	for _, c := range []struct{ change, say string }{
+		{"UPDATE dbo.outbox_event_worker SET state = NULL WHERE owner = 'w2'", `because worker "w2" of version "v1" does not say where its routes lead`},
+		{"UPDATE dbo.outbox_event_worker SET seen_at = DATEADD(HOUR, -1, seen_at)", `no worker lives, so whether a route leads to "payments" cannot be seen`},
+	} {
+		exec(t, stack, c.change)
+		if text := run(exitDone, "pause", "--entity=payments"); !strings.Contains(text, "! ") || !strings.Contains(text, c.say) {
+			t.Errorf("it does not say %q:\n%s", c.say, text)
 		}
 	}
 }

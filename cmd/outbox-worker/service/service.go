@@ -96,6 +96,7 @@ func (s *Service) build(routes servicebus.Routes) (err error) {
 		Owner:         owner,
 		Version:       BuildVersion(),
 		Source:        source,
+		Destinations:  routes.Entities(),
 		Lease:         settings.Claim.Lease,
 		MaxEventBytes: settings.SQL.MaxEventBytes,
 		MaxBatchBytes: settings.SQL.MaxBatchBytes,
