@@ -1,0 +1,63 @@
+package claimbench
+
+import (
+	"fmt"
+	"io"
+	"strings"
+	"text/tabwriter"
+
+	"azsqloutbox/maintenance"
+)
+
+// Text prints the report for a person.
+func (r Report) Text(out io.Writer) error {
+	var b strings.Builder
+	fmt.Fprintf(&b, "bench claim beside %s on %s\n\n", r.Table, r.Edition)
+	fmt.Fprintf(&b, "Two scratch tables %s…, one behind the other, of %d rows with payloads of %d characters:\n", r.Scratch, r.Rows, r.Payload)
+	fmt.Fprintf(&b, "%d batches of %d events by %s;\n", r.Rounds, r.Batch, strings.Join(r.Strategies, ", "))
+	fmt.Fprintf(&b, "at most about %s written to the log, %s in use at a time. %s itself is not touched.\n",
+		maintenance.ByteText(r.Log), maintenance.ByteText(r.Space), r.Table)
+	for _, l := range r.Leftovers {
+		what := "is left of a run that was killed; --execute removes it"
+		if r.Executed {
+			what = "was left of a run that was killed, and is removed"
+		}
+		fmt.Fprintf(&b, "%s, %d rows, %s.\n", l.Name, l.Rows, what)
+	}
+	if len(r.Results) > 0 {
+		b.WriteByte('\n')
+		r.table(&b)
+	}
+	for _, v := range r.Verdict {
+		fmt.Fprintf(&b, "\n%s", v)
+	}
+	if len(r.Verdict) > 0 {
+		b.WriteString("\n\nOf these only pipeline writes a receipt: a crash between claim and send loses nothing.\n")
+	}
+	for _, n := range r.Notes {
+		fmt.Fprintf(&b, "\nNote: %s.\n", n)
+	}
+	if !r.Executed {
+		b.WriteString("\nNothing was made or measured; add --execute to do it.\n")
+	}
+	_, err := io.WriteString(out, b.String())
+	return err
+}
+
+func (r Report) table(b *strings.Builder) {
+	t := tabwriter.NewWriter(b, 0, 0, 2, ' ', 0)
+	fmt.Fprintln(t, "strategy\tindex\tCPU µs\treads\tlog B\tserver µs\tbatch ms\tstatements\tround trips")
+	for _, x := range r.Results {
+		fmt.Fprintf(t, "%s\t%s\t%s\t%s\t%s\t%s\t%s\t%d\t%d\n", x.Strategy, x.Index,
+			known(x.CPU), known(x.Reads), known(x.Log), known(x.Elapsed), short(x.BatchMillis), x.StatementsPerBatch, x.RoundTrips)
+	}
+	_ = t.Flush() // into memory
+	b.WriteString("(CPU, reads, log and server time are for one event; statements and round trips for a batch)\n")
+}
+
+func known(v *float64) string {
+	if v == nil {
+		return "?"
+	}
+	return short(*v)
+}
