@@ -27,7 +27,7 @@ func manyEvents(n, bytesEach int) []worker.Event {
 	for i := range events {
 		events[i] = worker.Event{
 			ID: int64(i + 1), Type: "OrderPlaced", AggregateType: "Order", AggregateID: "o-1", CreatedAt: createdAt,
-			Payload: payload, StoredBytes: int64(bytesEach),
+			Payload: payload,
 		}
 	}
 	return events

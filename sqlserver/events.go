@@ -17,23 +17,20 @@ type eventReader struct {
 	spans  []spans
 	bytes  []byte // payloads and headers
 	text   []byte // aggregate types and ids
-	// limit is MaxEventBytes.
-	limit int64
-	// wholePayload and wholeHeaders say that what is read is as long as what is
-	// stored: the column's own bytes.
-	wholePayload, wholeHeaders bool
+	// cutPayload and cutHeaders say that the claim reads no more than bytesRead of
+	// the column.
+	cutPayload, cutHeaders bool
 
 	// What Scan fills. RawBytes hold until the next row only.
 	id            int64
-	payloadBytes  int64 // in the column, as headersBytes
-	headersBytes  int64
+	withheld      int64 // bytes of an event above MaxEventBytes, 0 for others
 	payload       sql.RawBytes
 	headers       sql.RawBytes
 	eventType     sql.RawBytes
 	aggregateType sql.RawBytes
 	aggregateID   sql.RawBytes
 	createdAt     time.Time
-	retryCount    int
+	retryCount    int64
 	dest          []any
 }
 
@@ -49,19 +46,18 @@ type spans struct {
 const largestGuess = 1 << 20
 
 // newEventReader expects about size bytes of payloads, headers and aggregates.
-func newEventReader(t *table, batch int, size, limit int64) *eventReader {
+func newEventReader(t *table, batch int, size int64) *eventReader {
 	r := &eventReader{
-		events:       make([]worker.Event, 0, batch),
-		spans:        make([]spans, 0, batch),
-		bytes:        make([]byte, 0, min(size, largestGuess)),
-		text:         make([]byte, 0, 32*batch),
-		limit:        limit,
-		wholePayload: t.columns["payload"].readsBytes(),
-		wholeHeaders: t.columns["headers"].readsBytes(),
+		events:     make([]worker.Event, 0, batch),
+		spans:      make([]spans, 0, batch),
+		bytes:      make([]byte, 0, min(size, largestGuess)),
+		text:       make([]byte, 0, 32*batch),
+		cutPayload: t.columns["payload"].readsCut(),
+		cutHeaders: t.columns["headers"].readsCut(),
 	}
 	// The order of the claim's select list.
 	r.dest = []any{
-		&r.id, &r.payloadBytes, &r.headersBytes, &r.payload, &r.headers,
+		&r.id, &r.withheld, &r.payload, &r.headers,
 		&r.eventType, &r.aggregateType, &r.aggregateID, &r.createdAt, &r.retryCount,
 	}
 	return r
@@ -72,11 +68,9 @@ func (r *eventReader) scan(rows *sql.Rows) error {
 	if err := rows.Scan(r.dest...); err != nil {
 		return err
 	}
-	if r.wholePayload && r.payload != nil && int64(len(r.payload)) != r.payloadBytes {
-		return fmt.Errorf("event %d: read %d bytes of a payload of %d: %w", r.id, len(r.payload), r.payloadBytes, errColumnChanged)
-	}
-	if r.wholeHeaders && r.headers != nil && int64(len(r.headers)) != r.headersBytes {
-		return fmt.Errorf("event %d: read %d bytes of headers of %d: %w", r.id, len(r.headers), r.headersBytes, errColumnChanged)
+	// The column was shorter when its statement was made.
+	if r.cutPayload && len(r.payload) == bytesRead || r.cutHeaders && len(r.headers) == bytesRead {
+		return fmt.Errorf("event %d: payload or headers may be cut at %d bytes: %w", r.id, bytesRead, errColumnChanged)
 	}
 	return nil
 }
@@ -96,7 +90,7 @@ func (r *eventReader) take(key string) {
 	r.text = append(r.text, r.aggregateID...)
 	r.spans = append(r.spans, spans{payload, len(r.bytes), aggregateType, len(r.text)})
 	eventType := key
-	if string(r.eventType) != key { // the rare case: a collation calls the two equal
+	if r.eventType != nil && string(r.eventType) != key { // the rare case: a collation calls the two equal
 		eventType = string(r.eventType)
 	}
 	r.events = append(r.events, worker.Event{
@@ -104,9 +98,9 @@ func (r *eventReader) take(key string) {
 		Type:        eventType,
 		RouteKey:    key,
 		CreatedAt:   r.createdAt,
-		RetryCount:  r.retryCount,
-		StoredBytes: r.payloadBytes + r.headersBytes,
-		Withheld:    r.payloadBytes+r.headersBytes > r.limit,
+		RetryCount:  int(r.retryCount),
+		StoredBytes: r.withheld,
+		Withheld:    r.withheld > 0,
 	})
 }
 

@@ -8,7 +8,7 @@ import (
 
 // A claim in flight must not hold room that a larger one needed before it.
 func TestReaderKeepsNoRoomThatItDoesNotNeed(t *testing.T) {
-	r := newEventReader(&table{}, worker.MaxBatch, 16<<20, 1<<20)
+	r := newEventReader(&table{}, worker.MaxBatch, 16<<20)
 	if cap(r.bytes) > largestGuess {
 		t.Errorf("%d bytes are allocated before the first row", cap(r.bytes))
 	}

@@ -215,17 +215,24 @@ func (c column) shortText() string {
 // Everything else goes by NVARCHAR(MAX), which says the same characters whatever
 // the column becomes while the worker runs: migrate-varchar changes its type and
 // collation under a living worker. VARBINARY(8000) would cut if such a column
-// grew to MAX; the claim compares the length it got with DATALENGTH.
+// grew to MAX, so 8,000 bytes of a column that has fewer mean that it did.
 func (c column) longText() string {
 	switch {
 	case !c.readsBytes():
 		return "NVARCHAR(MAX)"
-	case c.bytes < 0:
+	case !c.readsCut():
 		return "VARBINARY(MAX)"
 	default:
 		return "VARBINARY(8000)"
 	}
 }
+
+// bytesRead is how much of a short column longText reads.
+const bytesRead = 8000
+
+// readsCut says whether the column is read as VARBINARY(8000), which is cheaper
+// than a MAX type, and is shorter than that.
+func (c column) readsCut() bool { return c.readsBytes() && c.bytes > 0 && c.bytes < bytesRead }
 
 // readsBytes says whether the column's own bytes are UTF-8.
 func (c column) readsBytes() bool { return c.utf8() && !c.isUnicode() }

@@ -30,13 +30,14 @@ type Event struct {
 	CreatedAt time.Time
 	// RetryCount is how many attempts were spent on this event already.
 	RetryCount int
-	// StoredBytes is what payload and headers take in their columns, by
-	// DATALENGTH: two bytes a character where a column is NVARCHAR.
-	StoredBytes int64
-	// Withheld is true when StoredBytes is above the configured limit: payload
-	// and headers stayed in the database, so that no single row can break the
-	// worker's memory bound. Such an event can only be parked.
+	// Withheld is true when payload and headers are above the configured limit and
+	// stayed in the database, so that no single row can break the worker's memory
+	// bound. Such an event can only be parked.
 	Withheld bool
+	// StoredBytes is what payload and headers of a withheld event take in their
+	// columns, by DATALENGTH: two bytes a character where a column is NVARCHAR.
+	// It is 0 for all others.
+	StoredBytes int64
 }
 
 // Receipt is the row that stands for one claimed batch until it is settled. As

@@ -103,7 +103,7 @@ func benchEvents(first, last int64, payload int, created time.Time) []worker.Eve
 		bodies = benchPayload(bodies, n, payload)
 		events = append(events, worker.Event{
 			ID: n, Type: benchType, AggregateType: "order", AggregateID: fmt.Sprint("customer-", n/3),
-			Payload: bodies[from:len(bodies):len(bodies)], CreatedAt: created, StoredBytes: int64(payload),
+			Payload: bodies[from:len(bodies):len(bodies)], CreatedAt: created,
 		})
 	}
 	return events
