@@ -21,10 +21,18 @@ param registryName string = ''
 @description('Resource group of that registry.')
 param registryResourceGroup string = resourceGroup().name
 
-@description('Subnet for the Container Apps environment, delegated to Microsoft.App/environments; empty for none. Only a network of your own reaches a database or a namespace without a public address.')
+// Network
+
+@description('Make a network, and put the environment into it, with private endpoints for the database and, in the Premium tier, the namespace; what is made here then has no public address.')
+param privateNetwork bool = false
+
+@description('Address space of that network, at least a /24.')
+param addressPrefix string = '10.90.0.0/24'
+
+@description('A subnet of your own instead, delegated to Microsoft.App/environments; private endpoints are then yours too.')
 param infrastructureSubnetId string = ''
 
-@description('Replicas spread over availability zones; needs a subnet.')
+@description('Replicas spread over availability zones; needs one of the two.')
 param zoneRedundant bool = false
 
 // Service Bus
@@ -53,6 +61,9 @@ param createSql bool = false
 
 @description('Host of an existing server: NAME.database.windows.net.')
 param sqlServerHost string = ''
+
+@description('Resource id of that server, for a private endpoint to it; empty for none.')
+param sqlServerId string = ''
 
 param databaseName string = 'outbox'
 
@@ -96,17 +107,35 @@ param graceSeconds int = 25
 @description('OTLP endpoint of a collector for metrics and traces; empty for none.')
 param otlpEndpoint string = ''
 
-@description('Highest number of replicas when KEDA counts the backlog; 0 leaves the number fixed. It needs SQL logins, see scalerConnectionSecretUrl.')
+@description('Highest number of replicas when KEDA counts the backlog; 0 leaves the number fixed. It needs a SQL login, because a managed identity does not work in an mssql rule on Container Apps (azure-container-apps #1463, #1786).')
 @minValue(0)
 @maxValue(30)
 param scaleToReplicas int = 0
 
-@description('Key Vault secret with the connection string of a SQL login that may only SELECT from the outbox table. A managed identity does not work in an mssql rule on Container Apps (azure-container-apps #1463, #1786).')
-param scalerConnectionSecretUrl string = ''
+@description('Key Vault, with Azure RBAC, that holds the scaler\'s secret.')
+param scalerVaultName string = ''
+
+@description('Resource group of that vault.')
+param scalerVaultResourceGroup string = resourceGroup().name
+
+@description('Its secret: the connection string of a SQL login that may only SELECT from the outbox table.')
+param scalerSecretName string = 'outbox-scaler'
 
 @description('Pending events that justify one replica.')
 @minValue(1)
 param eventsPerReplica int = 20000
+
+// Alerts
+
+@description('Who gets a mail when events wait too long, are parked, or nobody counts them; empty for no alerts, unless alertActionGroupId is given.')
+param alertEmail string = ''
+
+@description('An action group that exists, instead of mails.')
+param alertActionGroupId string = ''
+
+@description('Seconds that an event may wait before somebody is told.')
+@minValue(60)
+param alertOldestSeconds int = 300
 
 // Jobs, both in UTC
 
@@ -134,15 +163,26 @@ module registry 'modules/registry.bicep' = if (!empty(registryName)) {
   }
 }
 
+module network 'modules/network.bicep' = if (privateNetwork) {
+  name: 'outbox-network'
+  params: {
+    name: name
+    location: location
+    addressPrefix: addressPrefix
+  }
+}
+
 module environment 'modules/environment.bicep' = {
   name: 'outbox-environment'
   params: {
     name: name
     location: location
-    infrastructureSubnetId: infrastructureSubnetId
+    infrastructureSubnetId: privateNetwork ? network!.outputs.appsSubnetId : infrastructureSubnetId
     zoneRedundant: zoneRedundant
   }
 }
+
+var privateBus = privateNetwork && serviceBusSku == 'Premium'
 
 module serviceBus 'modules/servicebus.bicep' = {
   name: 'outbox-servicebus'
@@ -154,6 +194,19 @@ module serviceBus 'modules/servicebus.bicep' = {
     entities: entities
     duplicateDetectionWindow: duplicateDetectionWindow
     senderPrincipalId: identities.outputs.workerPrincipalId
+    privateOnly: privateBus
+  }
+}
+
+module serviceBusEndpoint 'modules/endpoint.bicep' = if (privateBus) {
+  name: 'outbox-servicebus-endpoint'
+  params: {
+    name: '${name}-servicebus'
+    location: location
+    networkId: network!.outputs.id
+    subnetId: network!.outputs.endpointsSubnetId
+    targetId: serviceBus.outputs.id
+    groupId: 'namespace'
   }
 }
 
@@ -167,6 +220,31 @@ module sql 'modules/sql.bicep' = if (createSql) {
     adminLogin: sqlAdminLogin
     adminObjectId: sqlAdminObjectId
     adminType: sqlAdminType
+    privateOnly: privateNetwork
+  }
+}
+
+module sqlEndpoint 'modules/endpoint.bicep' = if (privateNetwork && (createSql || !empty(sqlServerId))) {
+  name: 'outbox-sql-endpoint'
+  params: {
+    name: '${name}-sql'
+    location: location
+    networkId: network!.outputs.id
+    subnetId: network!.outputs.endpointsSubnetId
+    targetId: createSql ? sql!.outputs.id : sqlServerId
+    groupId: 'sqlServer'
+  }
+}
+
+var scaled = scaleToReplicas > replicas
+
+module scalerVault 'modules/vault.bicep' = if (scaled) {
+  name: 'outbox-vault'
+  scope: resourceGroup(scalerVaultResourceGroup)
+  params: {
+    vaultName: scalerVaultName
+    secretName: scalerSecretName
+    principalId: identities.outputs.workerPrincipalId
   }
 }
 
@@ -179,6 +257,11 @@ var dsnEnd = '@${sqlHost}?database=${uriComponent(databaseName)}&fedauth=ActiveD
 
 module worker 'modules/worker.bicep' = {
   name: 'outbox-worker'
+  // Before its names lead to the private endpoints, the worker would be turned away.
+  dependsOn: [
+    serviceBusEndpoint
+    sqlEndpoint
+  ]
   params: {
     name: name
     location: location
@@ -202,7 +285,7 @@ module worker 'modules/worker.bicep' = {
     graceSeconds: graceSeconds
     otlpEndpoint: otlpEndpoint
     scaleToReplicas: scaleToReplicas
-    scalerConnectionSecretUrl: scalerConnectionSecretUrl
+    scalerSecretUrl: scaled ? scalerVault!.outputs.url : ''
     eventsPerReplica: eventsPerReplica
   }
 }
@@ -225,20 +308,34 @@ module jobs 'modules/jobs.bicep' = {
   }
 }
 
-@description('Display names for CREATE USER … FROM EXTERNAL PROVIDER, and object ids for WITH OBJECT_ID.')
-output workerIdentity object = {
-  name: identities.outputs.workerName
-  objectId: identities.outputs.workerPrincipalId
+module alerts 'modules/alerts.bicep' = if (!empty(alertEmail) || !empty(alertActionGroupId)) {
+  name: 'outbox-alerts'
+  params: {
+    name: name
+    location: location
+    workspaceId: environment.outputs.workspaceId
+    appName: worker.outputs.name
+    email: alertEmail
+    actionGroupId: alertActionGroupId
+    oldestSeconds: alertOldestSeconds
+  }
 }
-output jobsIdentity object = {
-  name: identities.outputs.jobsName
-  objectId: identities.outputs.jobsPrincipalId
-}
-output settings object = {
-  OUTBOX_SQL_DSN: 'sqlserver://${identities.outputs.workerClientId}${dsnEnd}'
-  OUTBOX_SCHEMA: schema
-  OUTBOX_TABLE: table
-  OUTBOX_SERVICEBUS_NAMESPACE: serviceBus.outputs.host
-  OUTBOX_SERVICEBUS_CLIENT_ID: identities.outputs.workerClientId
-  OUTBOX_ENTITY: entities[0].name
-}
+
+@description('The worker\'s settings, for a shell.')
+output settings string[] = [
+  'OUTBOX_SQL_DSN=sqlserver://${identities.outputs.workerClientId}${dsnEnd}'
+  'OUTBOX_SCHEMA=${schema}'
+  'OUTBOX_TABLE=${table}'
+  'OUTBOX_SERVICEBUS_NAMESPACE=${serviceBus.outputs.host}'
+  'OUTBOX_SERVICEBUS_CREDENTIAL=managed-identity'
+  'OUTBOX_SERVICEBUS_CLIENT_ID=${identities.outputs.workerClientId}'
+  'OUTBOX_ENTITY=${entities[0].name}'
+]
+
+@description('The identities\' users, for the database; scripts/090_grants.sql and 091_job_grants.sql make the roles. A display name that is not unique in the tenant fails with 33131: add WITH OBJECT_ID.')
+output users string[] = [
+  'IF DATABASE_PRINCIPAL_ID(N\'${identities.outputs.workerName}\') IS NULL CREATE USER [${identities.outputs.workerName}] FROM EXTERNAL PROVIDER; -- object id ${identities.outputs.workerPrincipalId}'
+  'ALTER ROLE [${table}_role] ADD MEMBER [${identities.outputs.workerName}];'
+  'IF DATABASE_PRINCIPAL_ID(N\'${identities.outputs.jobsName}\') IS NULL CREATE USER [${identities.outputs.jobsName}] FROM EXTERNAL PROVIDER; -- object id ${identities.outputs.jobsPrincipalId}'
+  'ALTER ROLE [${table}_jobs_role] ADD MEMBER [${identities.outputs.jobsName}];'
+]

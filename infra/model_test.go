@@ -19,7 +19,11 @@ type file struct {
 	outputs   map[string]*node
 	types     map[string]*node // and those that are imported
 	imports   []string
+	loops     []loop
 }
+
+// loop is for VARIABLE in OVER, where both are names.
+type loop struct{ variable, over string }
 
 type param struct {
 	of         *node // its type
@@ -116,6 +120,11 @@ func declared(t *testing.T, name string, tree *node) *file {
 		}
 		decorators = map[string]*node{}
 	}
+	tree.walk(func(n *node) {
+		if n.Kind == "for_statement" {
+			f.loops = append(f.loops, loop{n.Children[2].Text, n.Children[4].Text})
+		}
+	})
 	return f
 }
 
@@ -203,7 +212,7 @@ func (f *file) objects(n *node) []*node {
 // functions are those of Bicep that the files use, with the kind of what they
 // return (azure-docs, azure-resource-manager/bicep/bicep-functions.md).
 var functions = map[string]string{
-	"concat": "array", "contains": "bool", "empty": "bool", "filter": "array", "flatten": "array",
+	"cidrSubnet": "string", "concat": "array", "contains": "bool", "empty": "bool", "filter": "array", "flatten": "array",
 	"guid": "string", "json": "any", "map": "array", "resourceGroup": "object", "environment": "object",
 	"string": "string", "subscriptionResourceId": "string", "tenant": "object", "uniqueString": "string",
 	"uriComponent": "string", "readEnvironmentVariable": "string", "replace": "string", "max": "int",
@@ -300,6 +309,8 @@ func (f *file) values(n *node) []string {
 		if a != nil && b != nil {
 			return append(a, b...)
 		}
+	case "member_expression":
+		return f.looped(n)
 	case "identifier":
 		if of := f.vars[n.Text]; of != nil {
 			return f.values(of)
@@ -314,6 +325,24 @@ func (f *file) values(n *node) []string {
 		}
 	}
 	return nil
+}
+
+// looped are the values of a field of a loop's variable, where the loop goes over an
+// array that is written down.
+func (f *file) looped(n *node) []string {
+	var all []string
+	for _, loop := range f.loops {
+		over := f.vars[loop.over]
+		if loop.variable != n.Children[0].Text || over == nil || over.Kind != "array" {
+			continue
+		}
+		for _, item := range over.items() {
+			if value := item.property(n.last().Text); value != nil {
+				all = append(all, f.values(value)...)
+			}
+		}
+	}
+	return all
 }
 
 // source reads a file of the repository as text.

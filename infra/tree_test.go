@@ -2,6 +2,7 @@
 package infra
 
 import (
+	"bytes"
 	"encoding/json"
 	"fmt"
 	"os"
@@ -26,15 +27,32 @@ type node struct {
 // trees are those of all Bicep files here, by file name. The parser is one from npm,
 // because a parser of our own would take what it was written to take.
 var trees = sync.OnceValues(func() (map[string]*node, error) {
-	var files []string
+	texts := map[string]string{}
 	for _, pattern := range []string{"*.bicep", "modules/*.bicep", "parameters/*.bicepparam"} {
-		found, err := filepath.Glob(pattern)
+		names, err := filepath.Glob(pattern)
 		if err != nil {
 			return nil, err
 		}
-		files = append(files, found...)
+		for _, name := range names {
+			// Read here and not by node, so that go test knows what its cache depends on.
+			text, err := os.ReadFile(name)
+			if err != nil {
+				return nil, err
+			}
+			texts[name] = string(text)
+		}
 	}
-	output, err := exec.Command("node", append([]string{"../.ci/bicep/tree.mjs"}, files...)...).Output()
+	input, err := json.Marshal(texts)
+	if err != nil {
+		return nil, err
+	}
+	const script = "../.ci/bicep/tree.mjs"
+	if _, err := os.ReadFile(script); err != nil { // the same
+		return nil, err
+	}
+	parser := exec.Command("node", script)
+	parser.Stdin = bytes.NewReader(input)
+	output, err := parser.Output()
 	if err != nil {
 		if failed, ok := err.(*exec.ExitError); ok {
 			err = fmt.Errorf("%w: %s", err, failed.Stderr)

@@ -222,6 +222,8 @@ func (o Options) literal(s string) (string, error) {
 		return o.RetryIndex, nil
 	case "outbox_event_role":
 		return o.Table + "_role", nil
+	case "outbox_event_jobs_role":
+		return o.Table + "_jobs_role", nil
 	}
 	var failed error
 	s = bracketed.ReplaceAllStringFunc(s, func(m string) string {

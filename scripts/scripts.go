@@ -17,6 +17,9 @@ var enqueue string
 //go:embed 090_grants.sql
 var grants string
 
+//go:embed 091_job_grants.sql
+var jobGrants string
+
 // Outbox is 001_outbox.sql: the sequence, the tables and their indexes.
 func Outbox(o Options) (string, error) { return o.render(outbox) }
 
@@ -25,6 +28,9 @@ func Enqueue(o Options) (string, error) { return o.render(enqueue) }
 
 // Grants is 090_grants.sql: the role of a worker with the rights that it needs.
 func Grants(o Options) (string, error) { return o.render(grants) }
+
+// JobGrants is 091_job_grants.sql: the role of the jobs that purge and rebuild.
+func JobGrants(o Options) (string, error) { return o.render(jobGrants) }
 
 // Batches cuts a script at its GO lines, which are for sqlcmd and not for the
 // server. It takes every line that is GO alone, as these files never have one

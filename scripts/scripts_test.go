@@ -12,6 +12,9 @@ func TestDefaultsAreTheFiles(t *testing.T) {
 	}{
 		"001_outbox.sql":  {Outbox, outbox},
 		"010_enqueue.sql": {Enqueue, enqueue},
+
+		"090_grants.sql":     {Grants, grants},
+		"091_job_grants.sql": {JobGrants, jobGrants},
 	} {
 		got, err := f.render(Options{})
 		if err != nil {

@@ -1,5 +1,5 @@
-// Prints the syntax trees of the Bicep files that it is given, as one JSON object
-// from file name to tree. infra/tree_test.go reads it.
+// Reads a JSON object from file name to Bicep text, and prints one from file name to
+// syntax tree. infra/tree_test.go asks it.
 import { readFileSync } from "node:fs";
 import { createRequire } from "node:module";
 import { Language, Parser } from "web-tree-sitter";
@@ -19,8 +19,7 @@ const plain = (node) => ({
 });
 
 const trees = {};
-for (const file of process.argv.slice(2)) {
-  let text = readFileSync(file, "utf8");
+for (let [file, text] of Object.entries(JSON.parse(readFileSync(0, "utf8")))) {
   // The grammar has no assignments to parameters; it reads them as variables.
   if (file.endsWith(".bicepparam")) text = text.replace(/^param (\w+) =/gm, "var $1 =");
   trees[file] = plain(parser.parse(text).rootNode);

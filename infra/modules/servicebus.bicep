@@ -10,6 +10,9 @@ param entities entity[]
 param duplicateDetectionWindow string
 param senderPrincipalId string
 
+@description('Only by a private endpoint, which the Premium tier alone has.')
+param privateOnly bool
+
 // Azure Service Bus Data Sender
 var dataSenderRoleId = '69a216fc-b8fb-44d8-bc22-1f3c2cd27a39'
 
@@ -29,6 +32,7 @@ resource namespace 'Microsoft.ServiceBus/namespaces@2026-01-01' = {
   properties: {
     disableLocalAuth: true
     minimumTlsVersion: '1.2'
+    publicNetworkAccess: privateOnly ? 'Disabled' : 'Enabled'
   }
 }
 
@@ -98,4 +102,5 @@ resource sendToTopic 'Microsoft.Authorization/roleAssignments@2022-04-01' = [
   }
 ]
 
+output id string = namespace.id
 output host string = '${namespace.name}.servicebus.windows.net'

@@ -7,15 +7,15 @@ param adminLogin string
 param adminObjectId string
 param adminType string
 
-@description('Everything in Azure may try to log in, which Container Apps without a network of its own needs. Entra still decides.')
-param allowAzureServices bool = true
+@description('Only by a private endpoint. Otherwise everything in Azure may try to log in, which Container Apps without a network of its own needs; Entra still decides.')
+param privateOnly bool
 
 resource server 'Microsoft.Sql/servers@2025-01-01' = {
   name: '${name}-${uniqueString(resourceGroup().id)}'
   location: location
   properties: {
     minimalTlsVersion: '1.2'
-    publicNetworkAccess: 'Enabled'
+    publicNetworkAccess: privateOnly ? 'Disabled' : 'Enabled'
     administrators: {
       administratorType: 'ActiveDirectory'
       azureADOnlyAuthentication: true
@@ -28,7 +28,7 @@ resource server 'Microsoft.Sql/servers@2025-01-01' = {
 }
 
 // 0.0.0.0 is Azure's sign for "services inside Azure".
-resource azure 'Microsoft.Sql/servers/firewallRules@2025-01-01' = if (allowAzureServices) {
+resource azure 'Microsoft.Sql/servers/firewallRules@2025-01-01' = if (!privateOnly) {
   parent: server
   name: 'AllowAllWindowsAzureIps'
   properties: {
@@ -47,4 +47,5 @@ resource database 'Microsoft.Sql/servers/databases@2025-01-01' = {
   }
 }
 
+output id string = server.id
 output host string = server.properties.fullyQualifiedDomainName

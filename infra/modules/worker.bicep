@@ -22,7 +22,7 @@ param batch int
 param graceSeconds int
 param otlpEndpoint string
 param scaleToReplicas int
-param scalerConnectionSecretUrl string
+param scalerSecretUrl string
 param eventsPerReplica int
 
 var port = 8080
@@ -48,7 +48,7 @@ var telemetry = empty(otlpEndpoint) ? [] : [{ name: 'OTEL_EXPORTER_OTLP_ENDPOINT
 var routeSecrets = empty(routes) ? [] : [{ name: 'routes', value: routes }]
 var routeVolumes = empty(routes) ? [] : [{ name: 'routes', storageType: 'Secret', secrets: [{ secretRef: 'routes', path: 'routes.yaml' }] }]
 var routeMounts = empty(routes) ? [] : [{ volumeName: 'routes', mountPath: '/etc/outbox' }]
-var scalerSecrets = scaled ? [{ name: 'scaler-sql', keyVaultUrl: scalerConnectionSecretUrl, identity: identityId }] : []
+var scalerSecrets = scaled ? [{ name: 'scaler-sql', keyVaultUrl: scalerSecretUrl, identity: identityId }] : []
 var registries = empty(registryServer) ? [] : [{ server: registryServer, identity: identityId }]
 
 // The status is a literal, and OPTION (RECOMPILE) keeps it one under forced
@@ -56,7 +56,8 @@ var registries = empty(registryServer) ? [] : [{ server: registryServer, identit
 // that a large backlog is not read to its end every 30 s.
 var backlogQuery = 'SELECT COUNT(*) FROM (SELECT TOP (${eventsPerReplica * scaleToReplicas}) id FROM [${schema}].[${table}] WHERE status = 0) AS pending OPTION (RECOMPILE)'
 
-// KEDA takes numbers as strings. No identity here: see scalerConnectionSecretUrl.
+// KEDA takes numbers as strings. No identity here: in an mssql rule it can freeze all
+// scaling (azure-container-apps #1463, #1786).
 var scaleRules = scaled ? [
   {
     name: 'backlog'
@@ -141,3 +142,5 @@ resource worker 'Microsoft.App/containerApps@2026-01-01' = {
     }
   }
 }
+
+output name string = worker.name

@@ -5,6 +5,7 @@ using '../main.bicep'
 param name = 'outbox'
 param image = readEnvironmentVariable('DEPLOY_IMAGE')
 param registryName = readEnvironmentVariable('DEPLOY_REGISTRY', '')
+param alertEmail = readEnvironmentVariable('DEPLOY_ALERT_EMAIL', '')
 
 param createSql = true
 param databaseName = 'outbox'

@@ -227,6 +227,7 @@ func (s *Service) checkBroker(ctx context.Context) {
 func (s *Service) countBacklog(ctx context.Context) {
 	pause := time.NewTimer(0)
 	defer pause.Stop()
+	told := time.Now()
 	for {
 		select {
 		case <-pause.C:
@@ -250,6 +251,10 @@ func (s *Service) countBacklog(ctx context.Context) {
 			continue
 		}
 		s.metrics.backlog.Store(&backlog)
+		if time.Since(told) >= backlogLogEvery {
+			told = time.Now()
+			logBacklog(s.log, backlog)
+		}
 	}
 }
 
