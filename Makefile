@@ -24,6 +24,7 @@ check: lint test race
 demo:
 	go run ./cmd/outbox-dev demo
 
-# The container image, built and started without a registry; needs buildah and root.
+# The container image, built and started without a registry; needs root, and buildah
+# or Debian's packages.
 image:
 	infra/check-image.sh

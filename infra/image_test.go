@@ -1,23 +1,204 @@
+//go:build linux
+
 package infra
 
 import (
+	"bufio"
+	"crypto/x509"
+	"debug/buildinfo"
+	"debug/elf"
+	"encoding/json"
 	"fmt"
+	"io/fs"
+	"net"
 	"os"
 	"os/exec"
+	"path/filepath"
+	"regexp"
+	"runtime/debug"
+	"slices"
+	"strconv"
 	"strings"
+	"syscall"
 	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
 
 	"azsqloutbox/cmd/outbox-dev/local"
 )
 
-// TestTheImageDoesTheMainJob runs the worker of the container that
-// infra/check-image.sh made, against engines of this process: what was committed
-// arrives, and the table says so.
-func TestTheImageDoesTheMainJob(t *testing.T) {
-	container := os.Getenv("OUTBOX_TEST_CONTAINER")
-	if container == "" {
+// image is what infra/check-image.sh built, and a container made from it.
+type image struct{ container, root, version, commit string }
+
+func builtImage(t *testing.T) image {
+	t.Helper()
+	i := image{os.Getenv("OUTBOX_TEST_CONTAINER"), os.Getenv("OUTBOX_TEST_IMAGE_ROOT"), os.Getenv("OUTBOX_TEST_IMAGE_VERSION"), os.Getenv("OUTBOX_TEST_IMAGE_COMMIT")}
+	if i.container == "" {
 		t.Skip("OUTBOX_TEST_CONTAINER names no container; infra/check-image.sh makes one")
 	}
+	return i
+}
+
+// run is a command in the container.
+func (i image) run(t *testing.T, env []string, args ...string) *exec.Cmd {
+	run := []string{"run", "--isolation", "chroot"}
+	for _, e := range env {
+		run = append(run, "--env", e)
+	}
+	return exec.CommandContext(t.Context(), "buildah", append(append(run, i.container, "--"), args...)...)
+}
+
+const maxImageBytes = 40_000_000 // unpacked
+
+func TestTheImageHoldsOneProgramOfTwoNames(t *testing.T) {
+	i := builtImage(t)
+	var files []string
+	var size int64
+	err := filepath.WalkDir(i.root, func(path string, entry fs.DirEntry, err error) error {
+		if err != nil || entry.IsDir() {
+			return err
+		}
+		info, err := entry.Info()
+		size += info.Size()
+		name := strings.TrimPrefix(path, i.root)
+		if target, err := os.Readlink(path); err == nil {
+			name += " -> " + target
+		}
+		files = append(files, name)
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := []string{"/etc/ssl/certs/ca-certificates.crt", "/usr/local/bin/outbox-worker -> outboxctl", "/usr/local/bin/outboxctl"}
+	if diff := cmp.Diff(want, files); diff != "" {
+		t.Errorf("the image's files (-want +got):\n%s", diff)
+	}
+	t.Logf("unpacked: %.1f MB", float64(size)/1e6)
+	if size >= maxImageBytes {
+		t.Errorf("the image has %d bytes unpacked, want less than %d", size, maxImageBytes)
+	}
+
+	certificates, err := os.ReadFile(filepath.Join(i.root, "etc/ssl/certs/ca-certificates.crt"))
+	if err != nil || !x509.NewCertPool().AppendCertsFromPEM(certificates) {
+		t.Errorf("no certificate authorities: %v", err)
+	}
+	for _, name := range []string{"outbox-worker", "outboxctl"} {
+		output, err := i.run(t, nil, "/usr/local/bin/"+name, "--version").CombinedOutput()
+		if said := fmt.Sprintf("%s %s (commit %s, go", name, i.version, i.commit); err != nil || !strings.HasPrefix(string(output), said) {
+			t.Errorf("%s --version: %v, %q, want %q…", name, err, output, said)
+		}
+	}
+}
+
+func TestTheImagesProgramNeedsNothingElse(t *testing.T) {
+	i := builtImage(t)
+	program := filepath.Join(i.root, "usr/local/bin/outboxctl")
+	file, err := elf.Open(program)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer file.Close()
+	if slices.ContainsFunc(file.Progs, func(p *elf.Prog) bool { return p.Type == elf.PT_INTERP }) {
+		t.Error("the program is not static: it names an interpreter")
+	}
+	info, err := buildinfo.ReadFile(program)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !slices.ContainsFunc(info.Settings, func(s debug.BuildSetting) bool { return s.Key == "-tags" && s.Value == "timetzdata" }) {
+		t.Errorf("the time zones are not built in: %v", info.Settings)
+	}
+}
+
+// TestTheImageIsReproducible builds the same program a second time, in another folder
+// and with another build cache.
+func TestTheImageIsReproducible(t *testing.T) {
+	i := builtImage(t)
+	out := t.TempDir()
+	built := 0
+	for _, line := range buildStage(t) {
+		command, isRun := strings.CutPrefix(line, "RUN ")
+		if !isRun || !strings.Contains(command, "go build ") {
+			continue
+		}
+		built++
+		build := exec.CommandContext(t.Context(), "sh", "-c", strings.ReplaceAll(command, "/out/", out+"/"))
+		build.Dir = ".."
+		build.Env = append(os.Environ(), "CGO_ENABLED=0", "GOFLAGS=", "VERSION="+i.version, "COMMIT="+i.commit)
+		if output, err := build.CombinedOutput(); err != nil {
+			t.Fatalf("%s: %v\n%s", command, err, output)
+		}
+	}
+	if built != 1 {
+		t.Fatalf("%d instructions of the Dockerfile build, want 1", built)
+	}
+	here, err := os.ReadFile(filepath.Join(out, "usr/local/bin/outboxctl"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	there, err := os.ReadFile(filepath.Join(i.root, "usr/local/bin/outboxctl"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if string(here) != string(there) {
+		t.Errorf("two builds of one version differ: %d and %d bytes", len(here), len(there))
+	}
+}
+
+// buildStage is the Dockerfile's instructions up to the last FROM, one a line.
+func buildStage(t *testing.T) []string {
+	t.Helper()
+	source := files(t, "Dockerfile")["Dockerfile"]
+	source = regexp.MustCompile(`(?m)^#.*\n`).ReplaceAllString(source, "")
+	source = regexp.MustCompile(`\\\n\s*`).ReplaceAllString(source, "")
+	first, _, ok := strings.Cut(source, "\nFROM scratch\n")
+	if !ok {
+		t.Fatal("the Dockerfile's last stage is not FROM scratch")
+	}
+	return strings.Split(first, "\n")
+}
+
+func TestTheImagesSettings(t *testing.T) {
+	i := builtImage(t)
+	output, err := exec.CommandContext(t.Context(), "buildah", "inspect", i.container).Output()
+	if err != nil {
+		t.Fatal(err)
+	}
+	var inspected struct {
+		Docker struct {
+			Config struct {
+				User, StopSignal string
+				Entrypoint       []string
+				Healthcheck      struct{ Test []string }
+				Labels           map[string]string
+			}
+		}
+	}
+	if err := json.Unmarshal(output, &inspected); err != nil {
+		t.Fatal(err)
+	}
+	config := inspected.Docker.Config
+	if config.User != "65532:65532" || config.StopSignal != "SIGTERM" {
+		t.Errorf("user %q, stop signal %q", config.User, config.StopSignal)
+	}
+	if diff := cmp.Diff([]string{"/usr/local/bin/outbox-worker"}, config.Entrypoint); diff != "" {
+		t.Error(diff)
+	}
+	if diff := cmp.Diff([]string{"CMD", "/usr/local/bin/outbox-worker", "--healthcheck"}, config.Healthcheck.Test); diff != "" {
+		t.Error(diff)
+	}
+	if config.Labels["org.opencontainers.image.version"] != i.version || config.Labels["org.opencontainers.image.revision"] != i.commit {
+		t.Errorf("labels %v", config.Labels)
+	}
+}
+
+// TestTheImageDoesTheMainJob runs the worker of the container against engines of this
+// process: what was committed arrives, the health check and outboxctl see it, and the
+// worker stops when it is told to.
+func TestTheImageDoesTheMainJob(t *testing.T) {
+	i := builtImage(t)
 	stack, err := local.Start(t.Context(), local.Config{})
 	if err != nil {
 		t.Fatal(err)
@@ -29,25 +210,97 @@ func TestTheImageDoesTheMainJob(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
+	env := []string{"OUTBOX_SQL_DSN=" + stack.SQL.DSN(), "OUTBOX_SERVICEBUS_CONNECTION_STRING=" + stack.Bus.ConnectionString(), "OUTBOX_ENTITY=" + local.Entity}
 
-	run := exec.CommandContext(t.Context(), "buildah", "run", "--isolation", "chroot",
-		"--env", "OUTBOX_SQL_DSN="+stack.SQL.DSN(),
-		"--env", "OUTBOX_SERVICEBUS_CONNECTION_STRING="+stack.Bus.ConnectionString(),
-		"--env", "OUTBOX_ENTITY="+local.Entity,
-		"--env", "OUTBOX_LISTEN=off",
-		container, "--", "/usr/local/bin/outbox-worker", "--drain")
-	if output, err := run.CombinedOutput(); err != nil {
-		t.Fatalf("the container's worker: %v\n%s", err, output)
+	worker := i.run(t, append(env, "OUTBOX_LISTEN=127.0.0.1:0"), "/usr/local/bin/outbox-worker")
+	log, err := worker.StderrPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := worker.Start(); err != nil {
+		t.Fatal(err)
+	}
+	lines := bufio.NewScanner(log)
+	address := ""
+	for address == "" && lines.Scan() {
+		var line struct{ Address string }
+		if json.Unmarshal(lines.Bytes(), &line) == nil {
+			address = line.Address
+		}
+	}
+	if _, _, err := net.SplitHostPort(address); err != nil {
+		t.Fatalf("the worker says no address: %v", lines.Err())
+	}
+	rest := make(chan string, 1)
+	go func() {
+		text := strings.Builder{}
+		for lines.Scan() {
+			text.WriteString(lines.Text() + "\n")
+		}
+		rest <- text.String()
+	}()
+
+	for patience := time.Now().Add(time.Minute); len(stack.Bus.Messages(local.Entity)) < events; time.Sleep(10 * time.Millisecond) {
+		if time.Now().After(patience) {
+			t.Fatalf("%d messages arrived, want %d", len(stack.Bus.Messages(local.Entity)), events)
+		}
+	}
+	if output, err := i.run(t, []string{"OUTBOX_LISTEN=" + address}, "/usr/local/bin/outbox-worker", "--healthcheck").CombinedOutput(); err != nil || string(output) != "alive\n" {
+		t.Errorf("the health check: %v, %q", err, output)
+	}
+
+	process := innermost(t, worker.Process.Pid)
+	if user := userOf(t, process); user != 65532 {
+		t.Errorf("the worker runs as user %d", user)
+	}
+	if err := syscall.Kill(process, syscall.SIGTERM); err != nil {
+		t.Fatal(err)
+	}
+	said := <-rest
+	if err := worker.Wait(); err != nil || !strings.Contains(said, `"msg":"stopped"`) {
+		t.Errorf("the worker ended with %v and said\n%s", err, said)
+	}
+
+	// The other program sees what the worker did.
+	output, err := i.run(t, env[:1], "/usr/local/bin/outboxctl", "status", "--json").Output()
+	var status struct {
+		Pending, Parked *int
+	}
+	if err != nil || json.Unmarshal(output, &status) != nil || status.Pending == nil || *status.Pending != 0 || status.Parked == nil || *status.Parked != 0 {
+		t.Errorf("outboxctl status: %v\n%s", err, output)
 	}
 	if got := len(stack.Bus.Messages(local.Entity)); got != events {
 		t.Errorf("%d messages arrived, want %d", got, events)
 	}
+}
 
-	// The other program sees what the worker did.
-	status := exec.CommandContext(t.Context(), "buildah", "run", "--isolation", "chroot",
-		"--env", "OUTBOX_SQL_DSN="+stack.SQL.DSN(), container, "--", "/usr/local/bin/outboxctl", "status", "--json")
-	output, err := status.Output()
-	if err != nil || !strings.Contains(string(output), `"pending"`) {
-		t.Errorf("outboxctl status: %v\n%s", err, output)
+// innermost is the last of the processes that one started, each the only child of
+// the one before: buildah hands no signal on to what it runs.
+func innermost(t *testing.T, pid int) int {
+	t.Helper()
+	for {
+		threads, err := filepath.Glob(fmt.Sprintf("/proc/%d/task/*/children", pid))
+		if err != nil {
+			t.Fatal(err)
+		}
+		var children string
+		for _, thread := range threads {
+			text, _ := os.ReadFile(thread) // a thread may have gone
+			children += string(text)
+		}
+		child, err := strconv.Atoi(strings.TrimSpace(children))
+		if err != nil {
+			return pid
+		}
+		pid = child
 	}
+}
+
+func userOf(t *testing.T, pid int) int {
+	t.Helper()
+	info, err := os.Stat(fmt.Sprintf("/proc/%d", pid))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return int(info.Sys().(*syscall.Stat_t).Uid)
 }

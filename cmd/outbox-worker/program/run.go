@@ -1,4 +1,4 @@
-package main
+package program
 
 import (
 	"context"
@@ -25,7 +25,7 @@ type cli struct {
 
 func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 	var c cli
-	code, ok := service.Parse(&c, "outbox-worker", "Takes events from an Azure SQL outbox table to Azure Service Bus.", args, stdout, stderr)
+	code, ok := service.Parse(&c, Name, "Takes events from an Azure SQL outbox table to Azure Service Bus.", args, stdout, stderr)
 	if !ok {
 		return code
 	}
