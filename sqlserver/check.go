@@ -107,10 +107,12 @@ func (s *Store) checkDatabase(ctx context.Context, conn *sql.Conn) error {
 	return nil
 }
 
-// rehearse runs the worker's statements with nothing to do and rolls back.
+// rehearse runs the worker's statements with nothing to do and rolls back. Its
+// receipt has an id of its own: workers that start together would wait for each
+// other's.
 func (s *Store) rehearse(ctx context.Context, tx *sql.Tx, st *statements) error {
 	var (
-		none     = uuid.Nil.String()
+		none     = uuid.NewString()
 		anyTypes = stringsJSON([]string{st.anyType()})
 		noType   = sql.Named("event_type", textParam(st.anyType()))
 		noIDs    = sql.Named("ids", textParam("[]"))

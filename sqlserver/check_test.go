@@ -1,13 +1,16 @@
 package sqlserver_test
 
 import (
+	"context"
 	"database/sql"
 	"errors"
 	"strings"
 	"testing"
+	"time"
 
 	"azsqloutbox/scripts"
 	"azsqloutbox/sqlserver"
+	"azsqloutbox/sqlserver/emulator"
 	"azsqloutbox/worker"
 )
 
@@ -30,6 +33,36 @@ func TestCheckPassesAndLeavesNothing(t *testing.T) {
 				t.Error("the rehearsal left rows behind")
 			}
 		})
+	}
+}
+
+// Workers that start together prove their rights together.
+func TestChecksDoNotWaitForEachOther(t *testing.T) {
+	b, server := onEmulator(t)
+	ctx, stop := context.WithCancel(testContext(t))
+	first := make(chan error, 1)
+	held := server.Inject(emulator.Fault{Statement: "RetryDue", Delay: time.Hour})
+	holder := b.store(func(c *sqlserver.Config) { c.Owner = "first" })
+	go func() {
+		defer close(first)
+		first <- holder.Check(ctx)
+	}()
+	defer func() {
+		stop()
+		<-first
+	}()
+	for held.Fired() == 0 { // once it is there, it stays in the middle of its transaction
+		select {
+		case err := <-first:
+			t.Fatalf("the first check ended: %v", err)
+		case <-time.After(time.Millisecond):
+		}
+	}
+	if err := b.store(func(c *sqlserver.Config) { c.Owner = "second" }).Check(testContext(t)); err != nil {
+		t.Error(err)
+	}
+	if n := server.Counters().LockWaits; n != 0 {
+		t.Errorf("the second waited for locks %d times", n)
 	}
 }
 
