@@ -41,6 +41,9 @@ type benchCounts struct {
 	// Of the database: requests of any kind, which each are a round trip, and
 	// those that were not the beginning or the end of a transaction.
 	RoundTrips, Statements int64
+	// Of its locks: errors 1222 and 1205, table locks that replaced row locks, and
+	// rows that READPAST passed by.
+	LockTimeouts, Deadlocks, Escalations, Skipped int64
 	// Of the broker: what it was sent, in one message or one batch of them, and
 	// the messages, different ones and others.
 	Sends, Received, Duplicates int64
@@ -50,6 +53,8 @@ func (c benchCounts) since(before benchCounts) benchCounts {
 	return benchCounts{
 		CPU:        c.CPU - before.CPU,
 		RoundTrips: c.RoundTrips - before.RoundTrips, Statements: c.Statements - before.Statements,
+		LockTimeouts: c.LockTimeouts - before.LockTimeouts, Deadlocks: c.Deadlocks - before.Deadlocks,
+		Escalations: c.Escalations - before.Escalations, Skipped: c.Skipped - before.Skipped,
 		Sends: c.Sends - before.Sends, Received: c.Received - before.Received, Duplicates: c.Duplicates - before.Duplicates,
 	}
 }
@@ -78,7 +83,11 @@ func (c *benchEngineCmd) database(ctx context.Context, s streams) error {
 	all := count("")
 	edges := []*sqlemulator.Injected{count(sqlemulator.Begin), count(sqlemulator.Commit), count(sqlemulator.Rollback)}
 	return answer(s.out, server.DSN(), func(string) any {
-		n := benchCounts{CPU: cpuTime(), RoundTrips: int64(all.Fired())}
+		locks := server.Counters()
+		n := benchCounts{
+			CPU: cpuTime(), RoundTrips: int64(all.Fired()),
+			LockTimeouts: locks.LockTimeouts, Deadlocks: locks.Deadlocks, Escalations: locks.Escalations, Skipped: locks.Skipped,
+		}
 		n.Statements = n.RoundTrips
 		for _, edge := range edges {
 			n.Statements -= int64(edge.Fired())
