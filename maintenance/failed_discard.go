@@ -7,6 +7,8 @@ import (
 	"fmt"
 	"math"
 	"strings"
+
+	"azsqloutbox/internal/quantity"
 )
 
 // A discard writes its reason in front of the error that the event had:
@@ -66,7 +68,7 @@ func (l lastError) fits(reason, by string) error {
 	}
 	before := discardedBy(by)
 	limit := int64(len(reason)-len(before)) + left
-	found := "the reason has " + Count(int64(len(reason)-len(before)), "character")
+	found := "the reason has " + quantity.Of(len(reason)-len(before), "character")
 	if limit <= 0 {
 		return fmt.Errorf("%w: %s, and last_error, %s, has no room for any after %q: widen the column, or name who discards in fewer", ErrSetting, found, l.declaration, before)
 	}

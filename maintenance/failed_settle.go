@@ -13,6 +13,8 @@ import (
 	"time"
 
 	"github.com/golang-sql/civil"
+
+	"azsqloutbox/internal/quantity"
 )
 
 // SettleFailed ends the waiting of FAILED events: it gives them back to the
@@ -74,7 +76,7 @@ const FailedCountCap = 100_000
 
 // Text prints the result for a person.
 func (r SettledFailed) Text(w io.Writer) error {
-	matching := Count(int64(r.Matching), "failed event")
+	matching := quantity.Of(r.Matching, "failed event")
 	if r.Matching >= FailedCountCap {
 		matching = fmt.Sprintf("%d+ failed events", FailedCountCap)
 	}

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"time"
 
+	"azsqloutbox/internal/quantity"
 	"azsqloutbox/sqlserver"
 )
 
@@ -208,7 +209,7 @@ func (m Migration) planWorkers(ctx context.Context, q querier, p *migrationPlan)
 	}
 	if live > 0 {
 		p.blockers = append(p.blockers, MigrationBlocker{
-			"running workers", m.Workers(), fmt.Sprintf("shows %d workers of the last minute: they would read the UTF-8 bytes of %s as another code page and publish other text", live, m.Column),
+			"running workers", m.Workers(), fmt.Sprintf("shows %s of the last minute, which would read the UTF-8 bytes of %s as another code page and publish other text", quantity.Of(live, "worker"), m.Column),
 			"stop them for the migration; they read it right from their next start on",
 		})
 	}
@@ -347,6 +348,6 @@ func (r *MigrationReport) estimate() {
 		return
 	}
 	lasts := time.Duration(log/logRate) * time.Second
-	r.Notes = append(r.Notes, fmt.Sprintf("the change writes about %d MiB of log for %d rows: it lasts %s or more at 50 MB/s, the most that General Purpose has (4.5 MB/s a vCore), and everything that waits for it waits so long",
-		log>>20, r.Rows, lasts))
+	r.Notes = append(r.Notes, fmt.Sprintf("the change writes about %d MiB of log for %s: it lasts %s or more at 50 MB/s, the most that General Purpose has (4.5 MB/s a vCore), and everything that waits for it waits so long",
+		log>>20, quantity.Of(r.Rows, "row"), lasts))
 }

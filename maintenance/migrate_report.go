@@ -3,6 +3,8 @@ package maintenance
 import (
 	"fmt"
 	"strconv"
+
+	"azsqloutbox/internal/quantity"
 )
 
 // What a MigrationReport can say of a migration.
@@ -137,13 +139,13 @@ func (r *MigrationReport) Advice() string {
 	if l == nil {
 		return ""
 	}
-	text := fmt.Sprintf("--collation %s --length %s would lose nothing of what was checked: the longest value takes %d bytes, all together %d", l.Collation, l.Length, l.MaxBytes, l.Bytes)
+	text := fmt.Sprintf("--collation %s --length %s would lose nothing of what was checked: the longest value takes %s, all together %d", l.Collation, l.Length, quantity.Of(l.MaxBytes, "byte"), l.Bytes)
 	if l.BytesMore > 0 {
 		text += fmt.Sprintf(", %d more than asked for", l.BytesMore)
 	}
 	text += fmt.Sprintf("; as NVARCHAR they take %d", r.BytesBefore)
 	if l.UnsavableRows > 0 {
-		text += fmt.Sprintf("; but %d rows hold half a surrogate pair, which no VARCHAR can hold: mend or remove them first", l.UnsavableRows)
+		text += fmt.Sprintf("; but there is half a surrogate pair in %s, which no VARCHAR can hold: mend or remove it first", quantity.Of(l.UnsavableRows, "row"))
 	}
 	return text
 }

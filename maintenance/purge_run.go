@@ -10,6 +10,7 @@ import (
 
 	"go.uber.org/zap"
 
+	"azsqloutbox/internal/quantity"
 	"azsqloutbox/sqlserver"
 )
 
@@ -97,7 +98,7 @@ func (r *purgeRun) walk(ctx context.Context) error {
 		}
 		if l.odd > 0 {
 			refusal := r.odd(l.odd, l.oddID.Int64)
-			refusal.Done = fmt.Sprintf("%d rows were deleted before", r.result.Rows)
+			refusal.Done = "after deleting " + quantity.Of(r.result.Rows, "row")
 			return refusal
 		}
 		s := signs{}
@@ -137,7 +138,7 @@ func (r *purgeRun) refresh(ctx context.Context) error {
 // delete deletes what a look found due, and says how long it took.
 func (r *purgeRun) delete(ctx context.Context, from int64, l look) (took time.Duration, err error) {
 	var deleted int64
-	op := fmt.Sprintf("delete %d events of %s from id %d on", l.due, r.result.Table, from)
+	op := fmt.Sprintf("delete %s of %s from id %d on", quantity.Of(l.due, "event"), r.result.Table, from)
 	// READPAST passes by what is locked; whether it passes by the transaction id
 	// that a writer holds under optimized locking, no page says. A writer that
 	// hangs must not hold up all that is behind it.

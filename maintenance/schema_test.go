@@ -87,7 +87,7 @@ func TestSchemaCheckFinds(t *testing.T) {
 			"should sequence dbo.outbox_event_seq: the sequence has NO CACHE",
 		}},
 		"unknown status": {"ALTER TABLE {events} DROP CONSTRAINT CK_outbox_event_status; " + strings.Replace(row, "(1,", "(-9,", 1) + "UPDATE {events} SET status = 7", maintenance.Schema{}, []string{
-			"must column dbo.outbox_event.status: 1 rows have a status that is NULL or none of 0, 1, 2",
+			"must column dbo.outbox_event.status: 1 row with a status that is NULL or none of 0, 1, 2",
 			"should column dbo.outbox_event.status: no trusted CHECK",
 		}},
 		"status may not fail": {"ALTER TABLE {events} DROP CONSTRAINT CK_outbox_event_status; ALTER TABLE {events} ADD CONSTRAINT CK_x CHECK (status IN (0, 1))", maintenance.Schema{}, []string{

@@ -109,7 +109,7 @@ func TestCheckCountsUnknownStatus(t *testing.T) {
 	}
 	b.exec("UPDATE {events} SET status = 9 WHERE id > @id", sql.Named("id", id[0]))
 	err := s.Check(testContext(t))
-	if err == nil || !strings.Contains(err.Error(), "2 rows have a status") || !errors.Is(err, worker.ErrPermanent) {
+	if err == nil || !strings.Contains(err.Error(), "2 rows with a status") || !errors.Is(err, worker.ErrPermanent) {
 		t.Errorf("got %v, want two rows counted", err)
 	}
 }

@@ -9,6 +9,7 @@ import (
 
 	"github.com/google/uuid"
 
+	"azsqloutbox/internal/quantity"
 	"azsqloutbox/worker"
 )
 
@@ -207,7 +208,7 @@ func (s *Store) flip(ctx context.Context, tx *sql.Tx, st *statements, claim *wor
 	// Every row is locked by this transaction since the SELECT read it as
 	// PENDING, so anything else means that the locks did not hold.
 	if flipped != len(claim.Events) {
-		return fmt.Errorf("flip %d events: %d rows changed; rolled back", len(claim.Events), flipped)
+		return fmt.Errorf("flip %s: %s changed; rolled back", quantity.Of(len(claim.Events), "event"), quantity.Of(flipped, "row"))
 	}
 	return nil
 }

@@ -14,6 +14,8 @@ import (
 
 	mssql "github.com/microsoft/go-mssqldb"
 	"go.opentelemetry.io/otel/trace"
+
+	"azsqloutbox/internal/quantity"
 )
 
 // OutboxEvent is an event on its way into the table.
@@ -172,7 +174,7 @@ func (w *Writer) Enqueue(ctx context.Context, tx *sql.Tx, events ...OutboxEvent)
 }
 
 func (w *Writer) enqueue(ctx context.Context, tx *sql.Tx, events []OutboxEvent) error {
-	op := fmt.Sprintf("enqueue %d events into %s", len(events), w.names)
+	op := fmt.Sprintf("enqueue %s into %s", quantity.Of(len(events), "event"), w.names)
 	t := w.table.Load()
 	for try := 1; ; try++ {
 		remembered := t != nil

@@ -10,6 +10,7 @@ import (
 	"slices"
 	"strings"
 
+	"azsqloutbox/internal/quantity"
 	"azsqloutbox/scripts"
 )
 
@@ -188,16 +189,16 @@ func (i *inspector) missingColumns(table tableRef, columns map[string]column, de
 		case d.Name == "status":
 			// The default is PENDING.
 			f.Adds, f.SQL = false, strings.Replace(f.SQL, "DEFAULT (0)", "DEFAULT (1)", 1)
-			f.Advice = fmt.Sprintf("the %d rows that are there get the default: with 0 every one of them would be published. The statement calls them PROCESSED; drop that default after it and make it 0", rows)
+			f.Advice = fmt.Sprintf("what is there, %s, gets the default: with 0 all of it would be published. The statement calls it PROCESSED; drop that default after it and make it 0", quantity.Of(rows, "row"))
 		case !hasDefault:
 			f.Adds, f.SQL = false, ""
-			f.Advice = fmt.Sprintf("the table has %d rows and only you know what they should hold in it: ALTER TABLE %s ADD %s needs a DEFAULT for them", rows, table.quoted, d.Definition)
+			f.Advice = fmt.Sprintf("the table has %s and only you know what should stand there: ALTER TABLE %s ADD %s needs a DEFAULT for that", quantity.Of(rows, "row"), table.quoted, d.Definition)
 		case i.Edition.Online():
 			// sql-docs, alter-table-transact-sql.md, "Add NOT NULL columns as an online
 			// operation": the default is a runtime constant.
 			f.Advice = "metadata only here: no row is written"
 		default:
-			f.Advice = fmt.Sprintf("this edition writes all %d rows under a lock that lets nobody in", rows)
+			f.Advice = fmt.Sprintf("this edition writes %s under a lock that lets nobody in", quantity.Of(rows, "row"))
 		}
 		if !f.Adds {
 			left = append(left, d.Name)

@@ -11,6 +11,7 @@ import (
 	"github.com/google/uuid"
 	"go.uber.org/zap"
 
+	"azsqloutbox/internal/quantity"
 	"azsqloutbox/worker"
 )
 
@@ -196,7 +197,7 @@ func (o *overdue) parse(id string, count int) error {
 		return errors.New("event_ids is no JSON array") // OPENJSON takes no other
 	}
 	if len(o.eventIDs) != count {
-		return fmt.Errorf("event_ids holds %d ids, event_count says %d", len(o.eventIDs), count)
+		return fmt.Errorf("event_ids holds %s, event_count says %d", quantity.Of(len(o.eventIDs), "id"), count)
 	}
 	if count > reapLimit {
 		return fmt.Errorf("%d events are more than one transaction may take", count)

@@ -8,6 +8,8 @@ import (
 	"strings"
 
 	"go.uber.org/zap"
+
+	"azsqloutbox/internal/quantity"
 )
 
 // A trusted CHECK on a NOT NULL column proves every value. Without it only
@@ -131,7 +133,7 @@ func (v statusValues) defects(names Names, nullable bool) []defect {
 	if v.unknown > 0 {
 		found = append(found, defect{stops: true, Finding: Finding{
 			Severity: Must, Object: object,
-			Problem: fmt.Sprintf("%d rows have a status that is NULL or none of 0, 1, 2 (counted to %d at most)", v.unknown, unknownStatusCap),
+			Problem: fmt.Sprintf("%s with a status that is NULL or none of 0, 1, 2 (counted to %d at most)", quantity.Of(v.unknown, "row"), unknownStatusCap),
 			Advice:  "nobody claims, retries or purges them: find out what they are and give them one of the three",
 		}})
 	}
@@ -153,7 +155,7 @@ func (v statusValues) defects(names Names, nullable bool) []defect {
 	check := quoteName("CK_" + names.withDefaults().Table + "_status")
 	problem := "no trusted CHECK holds status to 0, 1 and 2: a row with another value is never claimed, retried or purged"
 	if !v.counted {
-		problem += fmt.Sprintf("; its values were not counted, as the table has %d rows", v.rows)
+		problem += fmt.Sprintf("; its values were not counted, as the table has %s", quantity.Of(v.rows, "row"))
 	}
 	if v.hidden {
 		return append(found, defect{Finding: Finding{

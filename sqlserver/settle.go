@@ -7,6 +7,7 @@ import (
 
 	"go.uber.org/zap"
 
+	"azsqloutbox/internal/quantity"
 	"azsqloutbox/worker"
 )
 
@@ -33,7 +34,7 @@ func (s *Store) SettleSent(ctx context.Context, receipts []worker.Receipt) (lost
 	}
 	ids := claimIDsJSON(receipts)
 	var deleted int
-	err = s.retrying(ctx, fmt.Sprintf("settle %d claims of %s", len(receipts), s.names), func(ctx context.Context) error {
+	err = s.retrying(ctx, fmt.Sprintf("settle %s of %s", quantity.Of(len(receipts), "claim"), s.names), func(ctx context.Context) error {
 		return s.session(ctx, func(ctx context.Context, conn *sql.Conn, st *statements) error {
 			return conn.QueryRowContext(ctx, st.settleSent, sql.Named("claim_ids", ids)).Scan(&deleted)
 		})

@@ -9,6 +9,7 @@ import (
 	"text/tabwriter"
 	"time"
 
+	"azsqloutbox/internal/quantity"
 	"azsqloutbox/maintenance"
 )
 
@@ -142,7 +143,7 @@ func (c *failedShowCmd) Run(ctx context.Context, a *app) error {
 		if d.Headers != nil {
 			headers = *d.Headers
 		}
-		_, err := fmt.Fprintf(w, "\nheaders: %s\npayload, %d bytes in the table:\n%s\n", maintenance.Printable(headers), d.PayloadBytes, maintenance.Printable(d.Payload))
+		_, err := fmt.Fprintf(w, "\nheaders: %s\npayload, %s in the table:\n%s\n", maintenance.Printable(headers), quantity.Of(d.PayloadBytes, "byte"), maintenance.Printable(d.Payload))
 		return err
 	})
 }

@@ -9,6 +9,7 @@ import (
 	"sync"
 	"time"
 
+	"azsqloutbox/internal/quantity"
 	"azsqloutbox/maintenance"
 )
 
@@ -144,14 +145,14 @@ func writeCheck(b *strings.Builder, r *maintenance.MigrationReport) {
 }
 
 func writeSample(b *strings.Builder, s maintenance.MigrationSample) {
-	fmt.Fprintf(b, "  id %s, %d bytes", s.ID, s.Bytes)
+	fmt.Fprintf(b, "  id %s, %s", s.ID, quantity.Of(s.Bytes, "byte"))
 	if s.TooLong {
 		b.WriteString(", too long")
 	}
 	for _, c := range s.Characters {
 		fmt.Fprintf(b, "; %s becomes %s", c.CodePoint, c.Becomes)
 		if c.Times > 1 {
-			fmt.Fprintf(b, " (%d times)", c.Times)
+			fmt.Fprintf(b, " (%s)", quantity.Of(c.Times, "time"))
 		}
 	}
 	b.WriteString("\n")

@@ -7,6 +7,7 @@ import (
 	"text/tabwriter"
 	"time"
 
+	"azsqloutbox/internal/quantity"
 	"azsqloutbox/maintenance"
 )
 
@@ -87,9 +88,9 @@ func purgePlanText(out io.Writer, p maintenance.PurgePlan, purge maintenance.Pur
 	if h := p.HeldBackBy; h != nil {
 		fmt.Fprintf(w, "  held back by\tthe claim %s of %s, claimed %s, lease until %s: what was processed since may be its\n", h.ClaimID, h.Owner, clock(h.ClaimedAt), clock(h.LeaseUntil))
 	}
-	fmt.Fprintf(w, "  open claims\t%s, longest lease %s\n", count(int64(p.OpenReceipts)), span(time.Duration(p.LeaseSeconds*float64(time.Second))))
+	fmt.Fprintf(w, "  open claims\t%s, longest lease %s\n", quantity.Grouped(int64(p.OpenReceipts)), span(time.Duration(p.LeaseSeconds*float64(time.Second))))
 	if o := p.Oldest; o != nil {
-		fmt.Fprintf(w, "  table\tabout %s rows; the first has the id %d and was created %s\n", count(p.TableRows), o.ID, clock(o.CreatedAt))
+		fmt.Fprintf(w, "  table\tabout %s; the first has the id %d and was created %s\n", quantity.Of(p.TableRows, "row"), o.ID, clock(o.CreatedAt))
 	} else {
 		fmt.Fprintf(w, "  table\tempty\n")
 	}
@@ -97,7 +98,7 @@ func purgePlanText(out io.Writer, p maintenance.PurgePlan, purge maintenance.Pur
 	if p.Exact {
 		how = "counted"
 	}
-	fmt.Fprintf(w, "  to delete\t%s rows, %s (%s)\n", count(p.EstimatedRows), size(p.EstimatedBytes), how)
+	fmt.Fprintf(w, "  to delete\t%s, %s (%s)\n", quantity.Of(p.EstimatedRows, "row"), size(p.EstimatedBytes), how)
 	if purge.Window != (maintenance.Hours{}) {
 		state := "open now"
 		if !p.InWindow {
@@ -128,19 +129,19 @@ var stops = map[maintenance.Stop]string{
 
 func purgeResultText(out io.Writer, r maintenance.PurgeResult) error {
 	w := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
-	fmt.Fprintf(w, "  deleted\t%s rows in %.1f s, %s rows/s; %s freed for new rows\n", count(r.Rows), r.Seconds, count(int64(r.RowsPerSecond)), size(r.BytesFreed))
-	fmt.Fprintf(w, "  work\t%s windows looked at, %s batches, %s retries\n", count(r.Windows), count(r.Batches), count(r.Retries))
+	fmt.Fprintf(w, "  deleted\t%s in %.1f s, %s rows/s; %s freed for new rows\n", quantity.Of(r.Rows, "row"), r.Seconds, quantity.Grouped(int64(r.RowsPerSecond)), size(r.BytesFreed))
+	fmt.Fprintf(w, "  work\t%s looked at, %s, %s\n", quantity.Of(r.Windows, "window"), quantity.Of(r.Batches, "batch"), quantity.Of(r.Retries, "retry"))
 	if r.PendingRows+r.FailedRows > 0 {
-		fmt.Fprintf(w, "  left there\t%s PENDING, %s FAILED\n", count(r.PendingRows), count(r.FailedRows))
+		fmt.Fprintf(w, "  left there\t%s PENDING, %s FAILED\n", quantity.Grouped(r.PendingRows), quantity.Grouped(r.FailedRows))
 	}
 	if r.UnstampedRows > 0 {
-		fmt.Fprintf(w, "  left there\t%s PROCESSED without a processed_at: no worker writes that, look at them\n", count(r.UnstampedRows))
+		fmt.Fprintf(w, "  left there\t%s PROCESSED without a processed_at, which no worker writes: find out who did\n", quantity.Grouped(r.UnstampedRows))
 	}
 	if r.LockedWindows > 0 {
-		fmt.Fprintf(w, "  left there\tall of %s windows that someone held: the next run takes them\n", count(r.LockedWindows))
+		fmt.Fprintf(w, "  left there\tall of %s that someone held: left to the next run\n", quantity.Of(r.LockedWindows, "window"))
 	}
 	if r.LogShortages > 0 {
-		fmt.Fprintf(w, "  slowed\tthe database was short of log rate at %s looks\n", count(r.LogShortages))
+		fmt.Fprintf(w, "  slowed\tthe database was short of log rate at %s\n", quantity.Of(r.LogShortages, "look"))
 	}
 	for _, note := range r.Notes {
 		fmt.Fprintf(w, "  note\t%s\n", note)

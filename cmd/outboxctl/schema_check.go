@@ -6,6 +6,7 @@ import (
 	"io"
 	"strings"
 
+	"azsqloutbox/internal/quantity"
 	"azsqloutbox/maintenance"
 	"azsqloutbox/sqlserver"
 )
@@ -53,7 +54,7 @@ func (c *schemaCheckCmd) Run(ctx context.Context, a *app) error {
 
 func writeReport(out io.Writer, r maintenance.SchemaReport) error {
 	var b strings.Builder
-	fmt.Fprintf(&b, "%s, %s, on %s\n", r.Table, things(r.Rows, "row"), r.Edition)
+	fmt.Fprintf(&b, "%s, %s, on %s\n", r.Table, quantity.Of(r.Rows, "row"), r.Edition)
 	writeFindings(&b, r.Findings)
 	if len(r.Findings) == 0 {
 		b.WriteString("\nNothing to mend.\n")

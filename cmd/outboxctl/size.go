@@ -8,6 +8,7 @@ import (
 	"text/tabwriter"
 	"time"
 
+	"azsqloutbox/internal/quantity"
 	"azsqloutbox/maintenance/sizing"
 )
 
@@ -68,7 +69,7 @@ var limitingWords = map[string]string{
 
 // brokerText says what of a Service Bus tier is needed, and why that tier.
 func brokerText(p sizing.Plan) string {
-	units := strings.ReplaceAll(things(int64(p.MessagingUnits), "unit"), "unit", "messaging unit")
+	units := quantity.Of(p.MessagingUnits, "messaging unit")
 	if p.Namespaces > 1 {
 		units += fmt.Sprintf(" in each of %d namespaces", p.Namespaces)
 	}
@@ -77,20 +78,20 @@ func brokerText(p sizing.Plan) string {
 	}
 	why := "a message is too large for Standard"
 	if p.CreditsPerSecond > sizing.StandardCredits*sizing.Utilization {
-		why = fmt.Sprintf("%s credits/s are too many for Standard", count(int64(p.CreditsPerSecond)))
+		why = fmt.Sprintf("%s credits/s are too many for Standard", quantity.Grouped(int64(p.CreditsPerSecond)))
 	}
 	return fmt.Sprintf("%s for %.4g MB/s in plus out; %s", units, p.BrokerMBPerSecond, why)
 }
 
 func writeSize(out io.Writer, c *sizeCmd, p sizing.Plan) error {
 	var b strings.Builder
-	fmt.Fprintf(&b, "%v events/s of %s bytes, sent ones kept for %s, in %s:\n\n", c.EventsPerSecond, count(int64(c.Payload)), span(c.Retention), p.Tier)
+	fmt.Fprintf(&b, "%v events/s of %s, sent ones kept for %s, in %s:\n\n", c.EventsPerSecond, quantity.Of(int64(c.Payload), "byte"), span(c.Retention), p.Tier)
 	t := tabwriter.NewWriter(&b, 0, 0, 2, ' ', 0)
 	fmt.Fprintf(t, "vCores\t%d\t%s: %s\n", p.VCores, p.Objective, limitingWords[p.LimitingFactor])
-	fmt.Fprintf(t, "log\t%.4g MB/s\t%s bytes an event, from its insert to its purge\n", p.LogMBPerSecond, count(int64(p.LogBytesPerEvent)))
-	fmt.Fprintf(t, "storage\t%.4g GB\t%s rows of %s bytes; %.3g GB of it hot\n", p.StorageGB, count(p.Rows), count(int64(p.RowBytes)), p.HotGB)
+	fmt.Fprintf(t, "log\t%.4g MB/s\t%s bytes an event, from its insert to its purge\n", p.LogMBPerSecond, quantity.Grouped(int64(p.LogBytesPerEvent)))
+	fmt.Fprintf(t, "storage\t%.4g GB\t%s of %s bytes; %.3g GB of it hot\n", p.StorageGB, quantity.Of(p.Rows, "row"), quantity.Grouped(int64(p.RowBytes)), p.HotGB)
 	fmt.Fprintf(t, "Service Bus\t%s\t%s\n", p.ServiceBusTier, brokerText(p))
-	replica := fmt.Sprintf("%s events/s each, and one to spare", count(int64(p.ReplicaEventsPerSecond)))
+	replica := fmt.Sprintf("%s events/s each, and one to spare", quantity.Grouped(int64(p.ReplicaEventsPerSecond)))
 	if p.ReplicaRate > 0 {
 		replica += fmt.Sprintf("; OUTBOX_SERVICEBUS_RATE=%d leaves the receivers their credits", p.ReplicaRate)
 	}
@@ -102,13 +103,13 @@ func writeSize(out io.Writer, c *sizeCmd, p sizing.Plan) error {
 	for _, f := range p.Factors {
 		cores := "no size has it"
 		if f.VCores > 0 {
-			cores = fmt.Sprintf("%d vCores", f.VCores)
+			cores = quantity.Of(f.VCores, "vCore")
 		}
 		fmt.Fprintf(t, "%s\t%.4g of %.4g %s\t%s\n", strings.ReplaceAll(f.Name, "_", " "), f.Need, f.Limit, f.Unit, cores)
 	}
 	_ = t.Flush()
 	if p.WholeInMemory > 0 {
-		fmt.Fprintf(&b, "\nAll rows would be in memory with %d vCores.\n", p.WholeInMemory)
+		fmt.Fprintf(&b, "\nAll rows would be in memory with %s.\n", quantity.Of(p.WholeInMemory, "vCore"))
 	} else {
 		b.WriteString("\nNo size of the tier holds all rows in memory.\n")
 	}

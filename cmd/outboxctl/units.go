@@ -13,27 +13,6 @@ import (
 	"azsqloutbox/worker"
 )
 
-// count is a number as a person reads it: 45,000,000.
-func count(n int64) string {
-	digits := strconv.FormatInt(n, 10)
-	sign := ""
-	if n < 0 {
-		sign, digits = "-", digits[1:]
-	}
-	for at := len(digits) - 3; at > 0; at -= 3 {
-		digits = digits[:at] + "," + digits[at:]
-	}
-	return sign + digits
-}
-
-// things is a number of them: 1 row, 1,000 rows.
-func things(n int64, thing string) string {
-	if n != 1 {
-		thing += "s"
-	}
-	return count(n) + " " + thing
-}
-
 // size is a number of bytes in powers of 1,024, as SQL Server counts them.
 func size(bytes int64) string {
 	const units = "KMGTPE"

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"strings"
 
+	"azsqloutbox/internal/quantity"
 	"azsqloutbox/maintenance/sizing"
 )
 
@@ -31,7 +32,7 @@ func judgeIndexes(f indexFacts, sec Section) Section {
 		f.judgeFill(d, &sec)
 		f.judgeSequential(d, &sec)
 		if n := f.latches[d.id].escalations; n > 0 {
-			sec.find(Warn, fmt.Sprintf("Locks on %s were escalated to a lock of the whole table %s times: READPAST skips locked rows and no locked table, so every claim waits then.", f.nameOf(d), grouped(float64(n))),
+			sec.find(Warn, fmt.Sprintf("Locks on %s were escalated to a lock of the whole table %s: READPAST skips locked rows and no locked table, so every claim waits then.", f.nameOf(d), quantity.Of(n, "time")),
 				"find the statement that touches 5,000 rows and more (a purge by hand, a report under SERIALIZABLE) and cut it into batches; outboxctl purge stays below")
 		}
 	}
@@ -41,7 +42,7 @@ func judgeIndexes(f indexFacts, sec Section) Section {
 			"ALTER DATABASE CURRENT SET PARAMETERIZATION SIMPLE;")
 	}
 	if len(sec.Evidence.Findings) == 0 {
-		sec.find(OK, fmt.Sprintf("%d indexes, each of them of use; status is in no key, the pages are full.", len(f.catalog.indexes)), "")
+		sec.find(OK, quantity.Of(len(f.catalog.indexes), "index")+", each of them of use; status is in no key, the pages are full.", "")
 	}
 	sec.table(f.table())
 	since := "the engine last started"
@@ -71,13 +72,13 @@ func (f indexFacts) judgeClaimIndex(sec *Section) {
 	}
 	switch {
 	case !ok:
-		sec.find(Bad, fmt.Sprintf("There is no index %s: a worker stops with error 308, and any other claim scans %s rows.", f.claimIndex, grouped(float64(f.rows()))), "outboxctl schema apply --execute")
+		sec.find(Bad, fmt.Sprintf("There is no index %s: a worker stops with error 308, and any other claim scans %s.", f.claimIndex, quantity.Of(f.rows(), "row")), "outboxctl schema apply --execute")
 		return
 	case d.disabled:
 		sec.find(Bad, fmt.Sprintf("The index %s is disabled: nothing uses it, and a worker stops with error 315.", d.name), "outboxctl rebuild --index "+d.name+" --execute")
 		return
 	case !d.filtered:
-		sec.find(Bad, fmt.Sprintf("The index %s has no filter: it holds all %s rows instead of the pending ones, and every event stays in it until the purge.", d.name, grouped(float64(f.rows()))), remake)
+		sec.find(Bad, fmt.Sprintf("The index %s has no filter: it holds %s instead of the pending ones alone, and every event stays in it until the purge.", d.name, quantity.Of(f.rows(), "row")), remake)
 	case d.filter != "" && d.onStatus() != "0":
 		sec.find(Bad, fmt.Sprintf("The index %s is filtered by %s, not by status = 0: the claim cannot use it (error 8622).", d.name, d.filter), remake)
 	case first != "event_type":
@@ -182,8 +183,8 @@ func (f indexFacts) judgeSequential(d indexDef, sec *Section) {
 	remedy := fmt.Sprintf("ALTER INDEX %s ON %s SET (OPTIMIZE_FOR_SEQUENTIAL_KEY = ON); -- metadata only", quote(d.name), f.events)
 	switch {
 	case l.ms > latchMillis && average > latchAverage:
-		sec.find(Bad, fmt.Sprintf("Inserts queue for the last page: %s waits for page latches on %s, %s in all, %s each, and OPTIMIZE_FOR_SEQUENTIAL_KEY is off. The page is in memory; neither disk nor CPU is short.",
-			grouped(float64(l.waits)), d.name, duration(float64(l.ms)), duration(average)), remedy)
+		sec.find(Bad, fmt.Sprintf("Inserts queue for the last page: %s for page latches on %s, %s in all, %s each, and OPTIMIZE_FOR_SEQUENTIAL_KEY is off. The page is in memory; neither disk nor CPU is short.",
+			quantity.Of(l.waits, "wait"), d.name, duration(float64(l.ms)), duration(average)), remedy)
 	case l.ms > latchMillis || f.latchReason != "" && f.pageLatchEX.ms > latchMillis:
 		ms := max(l.ms, f.pageLatchEX.ms)
 		sec.find(Warn, fmt.Sprintf("OPTIMIZE_FOR_SEQUENTIAL_KEY is off on %s and there were PAGELATCH_EX waits, %s in all: every insert goes to the last page.", d.name, duration(float64(ms))), remedy)
@@ -200,12 +201,12 @@ func (f indexFacts) judgeGhosts(sec *Section) {
 	share := ratio(float64(base.ghosts), float64(base.ghosts+base.records))
 	ghosts := ""
 	if base.sampled && base.ghosts > 0 {
-		ghosts = fmt.Sprintf(" The pages hold %s ghosts (%s %% of the records).", grouped(float64(base.ghosts)), short(100*share))
+		ghosts = fmt.Sprintf(" The pages hold %s (%s %% of the records).", quantity.Of(base.ghosts, "ghost"), short(100*share))
 	}
 	const remedy = "let ghost cleanup catch up: purge in smaller batches with pauses, look for old open transactions that hold versions; outboxctl rebuild clears them"
 	switch {
 	case head.known && head.reads > headReads:
-		sec.find(Warn, fmt.Sprintf("Reading the very first row took %s pages: ghosts of purged rows stand at the head of the table, and whatever reads from there crosses them.%s", grouped(float64(head.reads)), ghosts), remedy)
+		sec.find(Warn, fmt.Sprintf("Reading the very first row took %s: ghosts of purged rows stand at the head of the table, and whatever reads from there crosses them.%s", quantity.Of(head.reads, "page"), ghosts), remedy)
 	case share > ghostShare:
 		sec.find(Warn, "Ghost cleanup lags behind the purge."+ghosts, remedy)
 	}

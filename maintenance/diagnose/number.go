@@ -8,6 +8,7 @@ import (
 	"time"
 	"unicode"
 
+	"azsqloutbox/internal/quantity"
 	"azsqloutbox/maintenance/sizing"
 )
 
@@ -89,7 +90,7 @@ func short(v float64) string {
 	a := math.Abs(v)
 	switch {
 	case v == math.Trunc(v) || a >= 100:
-		return grouped(math.Round(v))
+		return quantity.Grouped(int64(math.Round(v)))
 	case a >= 10:
 		return trim(v, 1)
 	case a >= 1:
@@ -110,26 +111,6 @@ func counted(v float64, thing string) string {
 func trim(v float64, digits int) string {
 	text := strconv.FormatFloat(v, 'f', digits, 64)
 	return strings.TrimSuffix(strings.TrimRight(text, "0"), ".")
-}
-
-func grouped(v float64) string {
-	text := strconv.FormatFloat(v, 'f', 0, 64)
-	sign := ""
-	if strings.HasPrefix(text, "-") {
-		sign, text = "-", text[1:]
-	}
-	for i := len(text) - 3; i > 0; i -= 3 {
-		text = text[:i] + "," + text[i:]
-	}
-	return sign + text
-}
-
-// plural is "1 plan", "2 plans".
-func plural(n int64, one string) string {
-	if n == 1 {
-		return "1 " + one
-	}
-	return grouped(float64(n)) + " " + one + "s"
 }
 
 // oneLine makes text fit a cell: blanks are folded, what is too long is cut.

@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 
+	"azsqloutbox/internal/quantity"
 	"azsqloutbox/maintenance/sizing"
 )
 
@@ -100,7 +101,7 @@ func (f physicsFacts) judgeMemory(total float64, known bool, sec *Section) {
 			alone = fmt.Sprintf(" (the table alone %s)", size(base))
 		}
 		text := fmt.Sprintf("The table does not fit in memory: %s rows and their indexes take %s%s, and the whole engine has %s%s, out of which plan cache and locks come too. Past that point reading the queue means reading disk.",
-			grouped(float64(f.rows())), size(total), alone, size(f.memory.value), less)
+			quantity.Grouped(f.rows()), size(total), alone, size(f.memory.value), less)
 		if narrow > 0 && total-narrow < f.memory.value {
 			text += fmt.Sprintf(" With VARCHAR it would take %s, and fit.", size(total-narrow))
 		}
@@ -121,7 +122,7 @@ func (f physicsFacts) memoryRemedy() string {
 
 func (f physicsFacts) judgeLog(perEvent, rate float64, sec *Section) {
 	if rate == 0 {
-		sec.note(fmt.Sprintf("How many events arrive is not known: that takes rows that are more than a minute apart, or %s of them over %d seconds.", grouped(sampleRows), shortestSpan))
+		sec.note(fmt.Sprintf("How many events arrive is not known: that takes rows that are more than a minute apart, or %s of them over %d seconds.", quantity.Grouped(sampleRows), shortestSpan))
 		return
 	}
 	mb := perEvent * rate

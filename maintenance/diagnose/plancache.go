@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+
+	"azsqloutbox/internal/quantity"
 )
 
 // planCacheFacts are what section 2 judges.
@@ -68,12 +70,12 @@ func judgePlanCache(f planCacheFacts, sec Section) Section {
 	judgeTexts(f.statements, &sec)
 	judgeForced(f.statements, &sec)
 	if len(table.Rows) > f.top {
-		sec.note(fmt.Sprintf("%d more rows are not shown; --top shows more.", len(table.Rows)-f.top))
+		sec.note("Not shown: " + quantity.Of(len(table.Rows)-f.top, "row") + "; --top shows more.")
 		table.Rows = table.Rows[:f.top]
 	}
 	sec.table(table)
 	if len(split) == 0 {
-		sec.find(OK, fmt.Sprintf("Each of %s is cached once: all connections run it with the same SET options.", plural(int64(len(f.statements)), "text")), "")
+		sec.find(OK, fmt.Sprintf("Each of %s is cached once: all connections run it with the same SET options.", quantity.Of(len(f.statements), "text")), "")
 	}
 	sec.figure("cached plans of statements that touch the outbox", int64(len(f.statements)), Count)
 	sec.figure("texts with several entries", int64(len(split)), Count)
@@ -173,7 +175,7 @@ func others(n int) string {
 	if n <= 0 {
 		return ""
 	}
-	return " and " + plural(int64(n), "other")
+	return " and " + quantity.Of(n, "other")
 }
 
 // judgeTexts finds queries that come in many texts: literals in place of

@@ -7,6 +7,8 @@ import (
 	"slices"
 	"strconv"
 	"time"
+
+	"azsqloutbox/internal/quantity"
 )
 
 // regressionFacts are what section 7 judges.
@@ -84,7 +86,7 @@ func judgeRegressions(f regressionFacts, sec Section) Section {
 		q.judge(&sec)
 	}
 	if len(sec.Evidence.Findings) == before {
-		sec.find(OK, fmt.Sprintf("%s of the outbox in Query Store, none got dearer: what ran after %s against what ran before.", plural(int64(len(queries)), "statement"), format(f.store.split, Moment)), "")
+		sec.find(OK, fmt.Sprintf("%s of the outbox in Query Store, none got dearer: what ran after %s against what ran before.", quantity.Of(len(queries), "statement"), format(f.store.split, Moment)), "")
 	}
 	sec.table(f.table(queries))
 	sec.note(fmt.Sprintf("Recent is from %s on, earlier from %s to then. Averages are weighted by runs; runs that were broken off or failed are left out.", format(f.store.split, Moment), format(f.since, Moment)))
@@ -123,7 +125,7 @@ func (q storeQuery) judge(sec *Section) {
 	label := say(q.named, q.label)
 	for _, p := range q.plans {
 		if p.forced && p.forceFailures > 0 {
-			sec.find(Warn, fmt.Sprintf("Plan %d is forced on %s, and forcing it failed %s times (%s).", p.planID, label, grouped(float64(p.forceFailures)), p.forceFailure),
+			sec.find(Warn, fmt.Sprintf("Plan %d is forced on %s, and forcing it failed %s (%s).", p.planID, label, quantity.Of(p.forceFailures, "time"), p.forceFailure),
 				fmt.Sprintf("EXEC sys.sp_query_store_unforce_plan %d, %d;", q.id, p.planID))
 		}
 	}
@@ -148,7 +150,7 @@ func (q storeQuery) judgeTime(label string, sec *Section) bool {
 	if !dearer && !wider {
 		return false
 	}
-	what := fmt.Sprintf("%s of CPU and %s pages each time, before it was %s and %s pages", duration(q.recent.cpu/1000), short(q.recent.reads), duration(q.earlier.cpu/1000), short(q.earlier.reads))
+	what := fmt.Sprintf("%s of CPU and %s each time, before it was %s and %s", duration(q.recent.cpu/1000), counted(q.recent.reads, "page"), duration(q.earlier.cpu/1000), counted(q.earlier.reads, "page"))
 	text := fmt.Sprintf("%s got dearer: %s.", label, what)
 	remedy := "the plan is the same: it reads more rows or crosses ghosts; see the sections on indexes and size"
 	if fresh, old, ok := q.switched(); ok {

@@ -6,6 +6,8 @@ import (
 	"regexp"
 	"slices"
 	"time"
+
+	"azsqloutbox/internal/quantity"
 )
 
 // statementFacts are what section 1 judges.
@@ -88,10 +90,10 @@ func judgeStatements(f statementFacts, sec Section) Section {
 	sec.note(fmt.Sprintf("Sums since each plan was compiled, the oldest %s; durations contain waits, CPU does not.", format(oldest, Moment)))
 	sec.note(f.logReason)
 	if f.capped {
-		sec.note(fmt.Sprintf("More than %s statements name the table; those without a name and with the least CPU are left out.", grouped(cacheLimit)))
+		sec.note(fmt.Sprintf("More than %s statements name the table; those without a name and with the least CPU are left out.", quantity.Grouped(cacheLimit)))
 	}
 	if len(all) > f.top {
-		sec.note(fmt.Sprintf("%s more statements are not shown; --top shows more.", grouped(float64(len(all)-f.top))))
+		sec.note("Not shown: " + quantity.Of(len(all)-f.top, "statement") + "; --top shows more.")
 	}
 	return sec
 }
@@ -173,8 +175,8 @@ func judgeOthers(all []costs, sec *Section) {
 		what := oneLine(leading.ReplaceAllString(c.text, ""), 60)
 		switch {
 		case updateOutput.MatchString(c.text):
-			text := fmt.Sprintf("An UPDATE … OUTPUT claims in one statement: %s of CPU and %s pages each time (“%s”). It reads and writes status in the same index, so it pays an eager spool, and READPAST spoils its row goal.",
-				duration(c.perWorker/1000), short(c.perReads), what)
+			text := fmt.Sprintf("An UPDATE … OUTPUT claims in one statement: %s of CPU and %s each time (“%s”). It reads and writes status in the same index, so it pays an eager spool, and READPAST spoils its row goal.",
+				duration(c.perWorker/1000), counted(c.perReads, "page"), what)
 			verdict := Warn
 			if times := ratio(c.perWorker, claim.perWorker); times >= dearerThanClaim {
 				verdict = Bad
@@ -185,7 +187,7 @@ func judgeOthers(all []costs, sec *Section) {
 			sec.find(Warn, fmt.Sprintf("OFFSET pages through the table: %s pages each time (“%s”). It reads what it skips, so the cost grows with the backlog.", short(c.perReads), what),
 				"page by keyset: id > the last one read")
 		case countAll.MatchString(c.text) && c.perReads > 1000:
-			sec.find(Warn, fmt.Sprintf("A COUNT reads %s pages each time, %s times so far (“%s”).", short(c.perReads), grouped(float64(c.executions)), what),
+			sec.find(Warn, fmt.Sprintf("A COUNT reads %s pages each time, %s so far (“%s”).", short(c.perReads), quantity.Of(c.executions, "time"), what),
 				"take counts from sys.partitions, or from the worker's metrics")
 		}
 	}

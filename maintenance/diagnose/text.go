@@ -7,6 +7,8 @@ import (
 	"slices"
 	"strings"
 	"unicode/utf8"
+
+	"azsqloutbox/internal/quantity"
 )
 
 // textWidth is what a line may take.
@@ -168,7 +170,7 @@ func (t *textReport) table(table Table) {
 	t.blank()
 	title := printable(table.Title)
 	if left := len(table.Columns) - len(widths); left > 0 {
-		title += fmt.Sprintf(" (%s more in --json and --html)", plural(int64(left), "column"))
+		title += fmt.Sprintf(" (%s more in --json and --html)", quantity.Of(left, "column"))
 	}
 	t.line(4, t.bold(title))
 	for i, row := range cells {

@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+
+	"azsqloutbox/internal/quantity"
 )
 
 // explained are the waits that matter for an outbox (sql-docs,
@@ -127,8 +129,8 @@ func (f waitFacts) judgeEach(seen []waitTotal, total int64, sec *Section) {
 		if share > 0.5 || warn <= 0.02 && share > 0.1 {
 			verdict = Bad
 		}
-		sec.find(verdict, fmt.Sprintf("%s is %s %% of all waiting: %s over %s waits, %s each. %s.",
-			name, short(100*share), duration(float64(g.ms)), grouped(float64(g.count)), duration(ratio(float64(g.ms), float64(g.count))), capital(means)), remedy)
+		sec.find(verdict, fmt.Sprintf("%s is %s %% of all waiting: %s over %s, %s each. %s.",
+			name, short(100*share), duration(float64(g.ms)), quantity.Of(g.count, "wait"), duration(ratio(float64(g.ms), float64(g.count))), capital(means)), remedy)
 	}
 }
 

@@ -15,6 +15,7 @@ import (
 
 	"go.uber.org/zap"
 
+	"azsqloutbox/internal/quantity"
 	"azsqloutbox/maintenance"
 	"azsqloutbox/sqlserver"
 )
@@ -89,7 +90,7 @@ func (r *Report) Text(w io.Writer) error {
 	if !r.Go {
 		verdict = "NO-GO"
 	}
-	fmt.Fprintf(&b, "\n%s for %s: %d no-go, %d warnings, %d could not be checked\n", verdict, maintenance.Printable(r.Table), r.NoGo, r.Warnings, r.Unknown)
+	fmt.Fprintf(&b, "\n%s for %s: %d no-go, %s, %d could not be checked\n", verdict, maintenance.Printable(r.Table), r.NoGo, quantity.Of(r.Warnings, "warning"), r.Unknown)
 	_, err := io.WriteString(w, b.String())
 	return err
 }

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"strings"
 
+	"azsqloutbox/internal/quantity"
 	"azsqloutbox/maintenance/diagnose"
 	"azsqloutbox/sqlserver"
 	"azsqloutbox/worker"
@@ -19,7 +20,7 @@ func (v *visit) table(ctx context.Context) ([]Finding, error) {
 		return nil, err
 	}
 	if len(i.Findings) == 0 {
-		return one(check, OK, fmt.Sprintf("as the worker needs them, %d rows", i.Rows), ""), nil
+		return one(check, OK, "as the worker needs them, "+quantity.Of(i.Rows, "row"), ""), nil
 	}
 	found := make([]Finding, 0, len(i.Findings))
 	for _, d := range i.Findings {

@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"strings"
 	"time"
+
+	"azsqloutbox/internal/quantity"
 )
 
 // assumptions are what a plan rests on, as sentences.
@@ -17,7 +19,7 @@ func (w Workload) assumptions() []string {
 	}
 	receive := "one receiver an event"
 	if w.Subscriptions > 0 {
-		receive = fmt.Sprintf("a topic with %d subscriptions and a filter each", w.Subscriptions)
+		receive = fmt.Sprintf("a topic with %s and a filter each", quantity.Of(w.Subscriptions, "subscription"))
 	}
 	return []string{
 		fmt.Sprintf("limits are planned with to %.0f %%; those of Azure SQL are of single databases on Gen5 as documented, the database's own are in sys.dm_user_db_resource_governance", Utilization*100),

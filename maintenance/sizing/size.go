@@ -3,6 +3,8 @@ package sizing
 import (
 	"fmt"
 	"math"
+
+	"azsqloutbox/internal/quantity"
 )
 
 // Plan is what a workload needs, by arithmetic: nothing was measured.
@@ -137,7 +139,7 @@ func (w Workload) wayOut(factor string) string {
 		other := w
 		other.Tier = tier
 		if o, _, _, fits := other.choose(); fits {
-			return fmt.Sprintf("%s does, with %d vCores", tier, o.VCores)
+			return fmt.Sprintf("%s does, with %s", tier, quantity.Of(o.VCores, "vCore"))
 		}
 	}
 	switch {
