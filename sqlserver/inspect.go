@@ -145,6 +145,11 @@ func (i *inspector) events(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	// Again, and after the rows: writers draw and insert while this looks, and ids
+	// of a block that was drawn since would seem to be above the sequence.
+	if seq, err = readSequence(ctx, i.conn, names); err != nil || seq == nil {
+		return err
+	}
 	i.add(seq.defects(names, i.o.BlockSize, highest, columns["id"])...)
 	return nil
 }
