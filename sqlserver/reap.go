@@ -22,6 +22,9 @@ import (
 // two. READPAST: where row versioning is off, the look would wait for every
 // claim that is committing. @skip passes by what this Reap has seen and left:
 // otherwise a hundred receipts that cannot be read would hide all others.
+//
+// Whether RetryDue has something to do comes with it, as one seek: a statement of
+// its own every few seconds would be one in ten of an idle worker's.
 const overdueClaimsSQL = `-- outbox:OverdueClaims
 DECLARE @now DATETIME2(3) = SYSUTCDATETIME();
 
@@ -33,7 +36,12 @@ SELECT CONVERT(CHAR(36), r.claim_id) AS claim_id,
 FROM   {receipts} AS r WITH (READPAST, READCOMMITTEDLOCK)
 WHERE  r.lease_until < @now
 ORDER BY r.lease_until, r.claim_id
-OFFSET @skip ROWS FETCH NEXT @limit ROWS ONLY;`
+OFFSET @skip ROWS FETCH NEXT @limit ROWS ONLY;
+
+SELECT CASE WHEN EXISTS (SELECT 1
+                         FROM   {events} AS e WITH (INDEX({retry_index}), FORCESEEK, READPAST, READCOMMITTEDLOCK)
+                         WHERE  e.status = 2
+                         AND    e.retry_at <= @now) THEN 1 ELSE 0 END AS retry_due;`
 
 // One receipt and its events, at most reapLimit rows. Whoever deletes the
 // receipt has the events; READPAST leaves one to the worker that is settling it
@@ -124,10 +132,11 @@ func (s *Store) Reap(ctx context.Context) (worker.Reaped, error) {
 	var sum worker.Reaped
 	var failed error
 	for skip := 0; ; {
-		list, unreadable, err := s.listOverdue(ctx, skip)
+		list, unreadable, due, err := s.listOverdue(ctx, skip)
 		if err != nil {
 			return sum, errors.Join(failed, err)
 		}
+		sum.RetryDue = due
 		sum.Unreadable += unreadable
 		before := sum.Receipts
 		for _, o := range list {
@@ -146,7 +155,7 @@ func (s *Store) Reap(ctx context.Context) (worker.Reaped, error) {
 	}
 }
 
-func (s *Store) listOverdue(ctx context.Context, skip int) (list []overdue, unreadable int, err error) {
+func (s *Store) listOverdue(ctx context.Context, skip int) (list []overdue, unreadable int, retryDue bool, err error) {
 	err = s.retrying(ctx, fmt.Sprintf("look for overdue claims of %s", s.names), func(ctx context.Context) error {
 		list, unreadable = nil, 0
 		return s.session(ctx, func(ctx context.Context, conn *sql.Conn, st *statements) error {
@@ -169,10 +178,16 @@ func (s *Store) listOverdue(ctx context.Context, skip int) (list []overdue, unre
 				}
 				list = append(list, o)
 			}
-			return rows.Err()
+			if !rows.NextResultSet() || !rows.Next() {
+				return errors.Join(errNoMarker, rows.Err())
+			}
+			if err := rows.Scan(&retryDue); err != nil {
+				return err
+			}
+			return drain(rows)
 		})
 	})
-	return list, unreadable, err
+	return list, unreadable, retryDue, err
 }
 
 // warnUnreadable says it once a receipt: the look is taken every few seconds.

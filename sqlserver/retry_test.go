@@ -18,6 +18,9 @@ func TestRetryDue(t *testing.T) {
 	fail(id[1], "DATEADD(HOUR, 1, SYSUTCDATETIME())")
 	fail(id[2], "NULL")
 
+	if !reap(t, s).RetryDue {
+		t.Error("Reap does not say that something is due")
+	}
 	n, err := s.RetryDue(testContext(t))
 	if err != nil || n != 1 {
 		t.Fatalf("moved %d, %v; want 1", n, err)
@@ -28,6 +31,9 @@ func TestRetryDue(t *testing.T) {
 	b.wantRows(pending, id[3])
 	if n, err := s.RetryDue(testContext(t)); err != nil || n != 0 {
 		t.Errorf("moved %d, %v the second time", n, err)
+	}
+	if reap(t, s).RetryDue {
+		t.Error("Reap says that something is due when nothing is")
 	}
 }
 

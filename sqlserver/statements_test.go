@@ -57,7 +57,7 @@ var kinds = map[string]string{
 	"settleSQL":             "Declare Declare Declare Select If(Begin(Delete Set Update Set Update Set)) Select",
 	"openJSONSQL":           "Declare Select",
 	"openReceiptsSQL":       "Select",
-	"overdueClaimsSQL":      "Declare Select",
+	"overdueClaimsSQL":      "Declare Select Select",
 	"reapClaimSQL":          "SetCommand Declare Declare Declare Select If(Begin(Delete Set Select Update Set Update Set)) Select",
 	"retryDueSQL":           "Declare Declare Update Set Select",
 	"pendingSQL":            "Select",

@@ -52,10 +52,11 @@ type Config struct {
 	// Grace is how long Run may take to end after its context did. Default 25 s:
 	// Container Apps kills after 30.
 	Grace time.Duration
-	// IdlePoll is the longest pause between two looks for pending events.
-	// Default 250 ms.
+	// IdlePoll is the pause between two looks for pending events, on average an
+	// eighth more. Default 250 ms.
 	IdlePoll time.Duration
-	// ReapEvery is the pause between two looks for leases that are over.
+	// ReapEvery is the pause between two looks for leases that are over and for
+	// failed events that are due.
 	// Default 5 s.
 	ReapEvery time.Duration
 	// HeartbeatEvery is the pause between two heartbeats. Default 10 s.

@@ -68,7 +68,8 @@ type Keeper interface {
 	// the other. It fails for a type that the column cannot hold.
 	EqualTypes(ctx context.Context, eventTypes []string) ([][2]string, error)
 	// Reap gives the events of receipts whose lease is over back to PENDING, in
-	// small transactions until none is left or ctx ends.
+	// small transactions until none is left or ctx ends. The request that looks for
+	// them also says whether there is something for RetryDue.
 	Reap(ctx context.Context) (Reaped, error)
 	// OpenReceipts counts the claims that are not settled, of all workers.
 	OpenReceipts(ctx context.Context) (int, error)
@@ -93,6 +94,8 @@ type Reaped struct {
 	Missing []int64
 	// Unreadable receipts were written by another version and left alone.
 	Unreadable int
+	// RetryDue says that FAILED events are due.
+	RetryDue bool
 }
 
 // Heartbeat is what a worker says of itself every few seconds.

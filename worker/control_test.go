@@ -25,6 +25,7 @@ func TestPauseAndResume(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				store := newFakeStore()
+				store.retryDue = true
 				c.pause.Paused, c.pause.By, c.pause.Reason = true, "ops@host", "the consumer is being moved"
 				store.tell(c.pause)
 				types := []string{"a1", "a2", "b1"}

@@ -31,6 +31,8 @@ type fakeStore struct {
 	// beat is the last heartbeat, controls are what heartbeats return.
 	beat     Heartbeat
 	controls []Control
+	// retryDue is what Reap says until RetryDue was called.
+	retryDue bool
 	// foldCase makes the table's collation case-insensitive.
 	foldCase bool
 }
@@ -93,6 +95,17 @@ func (s *fakeStore) called(call string) int {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.calls[call]
+}
+
+// requests is how many calls there were of all kinds.
+func (s *fakeStore) requests() int {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	n := 0
+	for _, calls := range s.calls {
+		n += calls
+	}
+	return n
 }
 
 func (s *fakeStore) count(status string) int {
@@ -252,7 +265,7 @@ func (s *fakeStore) Reap(ctx context.Context) (Reaped, error) {
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	var r Reaped
+	r := Reaped{RetryDue: s.retryDue}
 	for id, receipt := range s.receipts {
 		if time.Now().Before(receipt.LeaseUntil) {
 			continue
@@ -274,7 +287,13 @@ func (s *fakeStore) OpenReceipts(ctx context.Context) (int, error) {
 	return s.openReceipts(), nil
 }
 
-func (s *fakeStore) RetryDue(ctx context.Context) (int, error) { return 0, s.enter(ctx, "RetryDue") }
+func (s *fakeStore) RetryDue(ctx context.Context) (int, error) {
+	err := s.enter(ctx, "RetryDue")
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.retryDue = false
+	return 0, err
+}
 
 func (s *fakeStore) Heartbeat(ctx context.Context, h Heartbeat) ([]Control, error) {
 	err := s.enter(ctx, "Heartbeat")

@@ -30,7 +30,6 @@ func (w *Worker) keep(ctx context.Context, wg *sync.WaitGroup) {
 	}
 	wg.Go(func() { every(ctx, w.cfg.HeartbeatEvery, w.heartbeat) })
 	wg.Go(func() { every(ctx, w.cfg.ReapEvery, unpaused(w.reap)) })
-	wg.Go(func() { every(ctx, w.cfg.ReapEvery, unpaused(w.retry)) })
 	if !w.cfg.Discover {
 		wg.Go(func() { every(ctx, unroutedEvery, w.reportUnrouted) })
 	}
@@ -50,20 +49,18 @@ func every(ctx context.Context, interval time.Duration, do func(context.Context)
 	}
 }
 
-// reap gives back what others left. The store logs each receipt; here they are
-// counted.
+// reap gives back what others left, and what failed long enough ago. The store
+// logs each receipt; here they are counted.
 func (w *Worker) reap(ctx context.Context) {
 	r, err := w.cfg.Store.Reap(ctx)
 	if r.Receipts > 0 {
 		w.cfg.Observer.Reaped(r)
 	}
 	w.note(ctx, w.reaps, err)
-}
-
-// retry brings back what failed long enough ago.
-func (w *Worker) retry(ctx context.Context) {
-	_, err := w.cfg.Store.RetryDue(ctx)
-	w.note(ctx, w.retries, err)
+	if r.RetryDue {
+		_, err := w.cfg.Store.RetryDue(ctx)
+		w.note(ctx, w.retries, err)
+	}
 }
 
 func (w *Worker) heartbeat(ctx context.Context) { w.note(ctx, w.beats, w.beat(ctx)) }

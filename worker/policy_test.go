@@ -66,8 +66,8 @@ func TestIdlePauseShrinksAsBatchesFill(t *testing.T) {
 		claimed   int
 		low, high time.Duration
 	}{
-		{0, poll, poll * 12 / 10},
-		{250, poll / 2, poll * 6 / 10},
+		{0, poll * 107 / 100, poll * 118 / 100},
+		{250, poll / 2, poll * 59 / 100},
 		{500, 0, 0},
 		{9000, 0, 0},
 	} {

@@ -304,6 +304,7 @@ func TestPausedTouchesNothing(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		store := newFakeStore()
 		store.add("a", 10)
+		store.retryDue = true
 		_, stop := start(t, Config{Store: store, Publisher: publishAll, EventTypes: []string{"a"}, Paused: true})
 		time.Sleep(time.Minute)
 		for _, call := range []string{"Claim", "Reap", "RetryDue", "Settle", "SettleSent"} {

@@ -20,6 +20,10 @@ const (
 	// longest, and loneQuiet for how long its requests are then counted.
 	loneSettled = 2 * time.Second
 	loneQuiet   = 3 * time.Second
+	// loneGap is how much the pauses between the events differ: by as much as the
+	// worker's own pause lasts, so that each comes at any moment of one alike. With
+	// less, every wait would have much of the one before in it.
+	loneGap = 281 * time.Millisecond
 	// lonePatience is for the last events.
 	lonePatience = 30 * time.Second
 )
@@ -76,7 +80,7 @@ func (c *benchCmd) lone(ctx context.Context, log io.Writer, database, broker *be
 			if err := table.fill(ctx, n, n, c.Payload); err != nil {
 				return err
 			}
-			wait(ctx, 150*time.Millisecond+rand.N(200*time.Millisecond))
+			wait(ctx, 150*time.Millisecond+rand.N(loneGap))
 		}
 		for deadline := time.Now().Add(lonePatience); ctx.Err() == nil; wait(ctx, 20*time.Millisecond) {
 			now, err := broker.counts()
