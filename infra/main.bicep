@@ -143,10 +143,16 @@ param purgeSchedule string = '15 1 * * *'
 param purgeRetention string = '72h'
 param rebuildSchedule string = '15 3 * * 0'
 
+var workerName = '${name}-worker'
+var jobsName = '${name}-jobs'
+var workerId = resourceId('Microsoft.ManagedIdentity/userAssignedIdentities', workerName)
+var jobsId = resourceId('Microsoft.ManagedIdentity/userAssignedIdentities', jobsName)
+
 module identities 'modules/identities.bicep' = {
   name: 'outbox-identities'
   params: {
-    name: name
+    workerName: workerName
+    jobsName: jobsName
     location: location
   }
 }
@@ -156,6 +162,7 @@ module registry 'modules/registry.bicep' = if (!empty(registryName)) {
   scope: resourceGroup(registryResourceGroup)
   params: {
     registryName: registryName
+    identityIds: [workerId, jobsId]
     principalIds: [
       identities.outputs.workerPrincipalId
       identities.outputs.jobsPrincipalId
@@ -194,6 +201,7 @@ module serviceBus 'modules/servicebus.bicep' = {
     entities: entities
     duplicateDetectionWindow: duplicateDetectionWindow
     senderPrincipalId: identities.outputs.workerPrincipalId
+    senderIdentityId: workerId
     privateOnly: privateBus
   }
 }
@@ -245,6 +253,7 @@ module scalerVault 'modules/vault.bicep' = if (scaled) {
     vaultName: scalerVaultName
     secretName: scalerSecretName
     principalId: identities.outputs.workerPrincipalId
+    identityId: workerId
   }
 }
 
@@ -266,7 +275,7 @@ module worker 'modules/worker.bicep' = {
     name: name
     location: location
     environmentId: environment.outputs.id
-    identityId: identities.outputs.workerId
+    identityId: workerId
     clientId: identities.outputs.workerClientId
     registryServer: registryServer
     image: image
@@ -296,7 +305,7 @@ module jobs 'modules/jobs.bicep' = {
     name: name
     location: location
     environmentId: environment.outputs.id
-    identityId: identities.outputs.jobsId
+    identityId: jobsId
     registryServer: registryServer
     image: image
     sqlDsn: 'sqlserver://${identities.outputs.jobsClientId}${dsnEnd}'
@@ -314,7 +323,7 @@ module alerts 'modules/alerts.bicep' = if (!empty(alertEmail) || !empty(alertAct
     name: name
     location: location
     workspaceId: environment.outputs.workspaceId
-    appName: worker.outputs.name
+    appName: workerName
     email: alertEmail
     actionGroupId: alertActionGroupId
     oldestSeconds: alertOldestSeconds
@@ -334,8 +343,8 @@ output settings string[] = [
 
 @description('The identities\' users, for the database; scripts/090_grants.sql and 091_job_grants.sql make the roles. A display name that is not unique in the tenant fails with 33131: add WITH OBJECT_ID.')
 output users string[] = [
-  'IF DATABASE_PRINCIPAL_ID(N\'${identities.outputs.workerName}\') IS NULL CREATE USER [${identities.outputs.workerName}] FROM EXTERNAL PROVIDER; -- object id ${identities.outputs.workerPrincipalId}'
-  'ALTER ROLE [${table}_role] ADD MEMBER [${identities.outputs.workerName}];'
-  'IF DATABASE_PRINCIPAL_ID(N\'${identities.outputs.jobsName}\') IS NULL CREATE USER [${identities.outputs.jobsName}] FROM EXTERNAL PROVIDER; -- object id ${identities.outputs.jobsPrincipalId}'
-  'ALTER ROLE [${table}_jobs_role] ADD MEMBER [${identities.outputs.jobsName}];'
+  'IF DATABASE_PRINCIPAL_ID(N\'${workerName}\') IS NULL CREATE USER [${workerName}] FROM EXTERNAL PROVIDER; -- object id ${identities.outputs.workerPrincipalId}'
+  'ALTER ROLE [${table}_role] ADD MEMBER [${workerName}];'
+  'IF DATABASE_PRINCIPAL_ID(N\'${jobsName}\') IS NULL CREATE USER [${jobsName}] FROM EXTERNAL PROVIDER; -- object id ${identities.outputs.jobsPrincipalId}'
+  'ALTER ROLE [${table}_jobs_role] ADD MEMBER [${jobsName}];'
 ]

@@ -213,7 +213,7 @@ func (f *file) objects(n *node) []*node {
 // return (azure-docs, azure-resource-manager/bicep/bicep-functions.md).
 var functions = map[string]string{
 	"cidrSubnet": "string", "concat": "array", "contains": "bool", "empty": "bool", "filter": "array", "flatten": "array",
-	"guid": "string", "json": "any", "map": "array", "resourceGroup": "object", "environment": "object",
+	"guid": "string", "json": "any", "map": "array", "resourceGroup": "object", "resourceId": "string", "environment": "object",
 	"string": "string", "subscriptionResourceId": "string", "tenant": "object", "uniqueString": "string",
 	"uriComponent": "string", "readEnvironmentVariable": "string", "replace": "string", "max": "int",
 }

@@ -1,5 +1,10 @@
 // The right to pull the image from a registry that exists.
 param registryName string
+
+@description('Resource ids of the identities. The names of the assignments come from them and not from the principals, which are not known before a first deployment: what-if would show nothing of this file.')
+param identityIds string[]
+
+@description('Their principals, in the same order.')
 param principalIds string[]
 
 // AcrPull
@@ -10,12 +15,12 @@ resource registry 'Microsoft.ContainerRegistry/registries@2025-11-01' existing =
 }
 
 resource pull 'Microsoft.Authorization/roleAssignments@2022-04-01' = [
-  for principalId in principalIds: {
-    name: guid(registry.id, principalId, acrPullRoleId)
+  for (identityId, i) in identityIds: {
+    name: guid(registry.id, identityId, acrPullRoleId)
     scope: registry
     properties: {
       roleDefinitionId: subscriptionResourceId('Microsoft.Authorization/roleDefinitions', acrPullRoleId)
-      principalId: principalId
+      principalId: principalIds[i]
       principalType: 'ServicePrincipal'
     }
   }

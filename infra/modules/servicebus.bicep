@@ -10,6 +10,9 @@ param entities entity[]
 param duplicateDetectionWindow string
 param senderPrincipalId string
 
+@description('Resource id of that identity. The names of the assignments come from it and not from the principal, which is not known before a first deployment: what-if would show nothing of this file.')
+param senderIdentityId string
+
 @description('Only by a private endpoint, which the Premium tier alone has.')
 param privateOnly bool
 
@@ -80,7 +83,7 @@ resource subscriptions 'Microsoft.ServiceBus/namespaces/topics/subscriptions@202
 
 resource sendToQueue 'Microsoft.Authorization/roleAssignments@2022-04-01' = [
   for (e, i) in queueList: {
-    name: guid(namespace.id, e.name, senderPrincipalId, dataSenderRoleId)
+    name: guid(namespace.id, e.name, senderIdentityId, dataSenderRoleId)
     scope: queues[i]
     properties: {
       roleDefinitionId: subscriptionResourceId('Microsoft.Authorization/roleDefinitions', dataSenderRoleId)
@@ -92,7 +95,7 @@ resource sendToQueue 'Microsoft.Authorization/roleAssignments@2022-04-01' = [
 
 resource sendToTopic 'Microsoft.Authorization/roleAssignments@2022-04-01' = [
   for (e, i) in topicList: {
-    name: guid(namespace.id, e.name, senderPrincipalId, dataSenderRoleId)
+    name: guid(namespace.id, e.name, senderIdentityId, dataSenderRoleId)
     scope: topics[i]
     properties: {
       roleDefinitionId: subscriptionResourceId('Microsoft.Authorization/roleDefinitions', dataSenderRoleId)

@@ -3,6 +3,9 @@ param vaultName string
 param secretName string
 param principalId string
 
+@description('Resource id of that identity, for a name that what-if knows.')
+param identityId string
+
 // Key Vault Secrets User
 var secretsUserRoleId = '4633458b-17de-408a-874b-0445c86b69e6'
 
@@ -17,7 +20,7 @@ resource secret 'Microsoft.KeyVault/vaults/secrets@2026-02-01' existing = {
 
 // It counts only where the vault's permission model is Azure RBAC.
 resource read 'Microsoft.Authorization/roleAssignments@2022-04-01' = {
-  name: guid(secret.id, principalId, secretsUserRoleId)
+  name: guid(secret.id, identityId, secretsUserRoleId)
   scope: secret
   properties: {
     roleDefinitionId: subscriptionResourceId('Microsoft.Authorization/roleDefinitions', secretsUserRoleId)

@@ -142,5 +142,3 @@ resource worker 'Microsoft.App/containerApps@2026-01-01' = {
     }
   }
 }
-
-output name string = worker.name
