@@ -1,0 +1,180 @@
+package servicebus_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"azsqloutbox/servicebus"
+	"azsqloutbox/servicebus/emulator"
+	"azsqloutbox/worker"
+)
+
+func TestPoisonMessageIsFoundByBisection(t *testing.T) {
+	server, p := emulated(t, emulator.Entity{}, servicebus.Config{})
+	server.Inject(emulator.Fault{Kind: emulator.Reject, Times: emulator.Forever, Condition: "contoso:bad-message", Description: "the colour is wrong", Match: eventID(14)})
+	outcomes := p.Publish(t.Context(), manyEvents(20, 10))
+	wantVerdicts(t, outcomes, strings.Repeat("s", 13)+"f"+strings.Repeat("s", 6))
+	if got, want := fmt.Sprint(outcomes[13].Err), `"orders" does not take this message, sent alone: the colour is wrong (contoso:bad-message)`; got != want {
+		t.Errorf("error of the guilty one is %q, want %q", got, want)
+	}
+	wantStored(t, server, 19)
+}
+
+// A message that breaks every connection it travels on must not keep the others
+// from going out. Nobody names it: only that others pass gives it away.
+func TestPoisonMessageThatBreaksTheConnectionIsFound(t *testing.T) {
+	server, p := emulated(t, emulator.Entity{DuplicateDetection: true}, servicebus.Config{})
+	server.Inject(emulator.Fault{Kind: emulator.DropBeforeStore, Times: emulator.Forever, Match: eventID(3)})
+	wantVerdicts(t, p.Publish(inTime(t, time.Minute), manyEvents(4, 10)), "ssfs")
+	wantStored(t, server, 3)
+}
+
+func TestABrokerThatBreaksEveryConnectionBlamesNoMessage(t *testing.T) {
+	server, p := emulated(t, emulator.Entity{}, servicebus.Config{})
+	server.Inject(emulator.Fault{Kind: emulator.DropBeforeStore, Times: emulator.Forever})
+	outcomes := p.Publish(inTime(t, time.Minute), manyEvents(16, 10))
+	wantAll(t, outcomes, worker.Unsent)
+	wantDestinationError(t, outcomes[15].Err, orders, servicebus.KindConnection)
+}
+
+// A condition that nobody knows and that meets every message costs a few of
+// them an attempt, not all.
+func TestBisectionGivesUpWhenNothingPasses(t *testing.T) {
+	server, p := emulated(t, emulator.Entity{}, servicebus.Config{})
+	fault := server.Inject(emulator.Fault{Kind: emulator.Reject, Times: emulator.Forever, Condition: "contoso:down"})
+	outcomes := p.Publish(inTime(t, time.Minute), manyEvents(64, 10))
+	wantVerdicts(t, outcomes, "fff"+strings.Repeat("u", 61))
+	wantDestinationError(t, outcomes[63].Err, orders, servicebus.KindUnknown)
+	// Two tries each by azservicebus: the batch, its halves down to one, and
+	// three messages; far from the 127 sends of a whole bisection.
+	if fired := fault.Fired(); fired > 30 {
+		t.Errorf("the broker was asked %d times", fired)
+	}
+}
+
+// Connections break all the time while many publish: whoever tries again what
+// is unsent loses nothing.
+func TestNothingIsLostWhileConnectionsBreak(t *testing.T) {
+	server, p := emulated(t, emulator.Entity{DuplicateDetection: true}, servicebus.Config{Connections: 2})
+	server.Inject(emulator.Fault{Kind: emulator.DropAfterStore, Nth: 5})
+	server.Inject(emulator.Fault{Kind: emulator.DetachLink, Nth: 11, Condition: "com.microsoft:timeout"})
+	server.Inject(emulator.Fault{Kind: emulator.DropBeforeStore, Nth: 17})
+	server.Inject(emulator.Fault{Kind: emulator.ServerBusy, Nth: 23})
+	publishAtOnce(t, p, 40, 25)
+	wantStored(t, server, 1000)
+}
+
+// A message that the broker takes and never answers to holds up its batch. From
+// one claim to the next the batch goes out in smaller parts, until the message
+// stands alone and is told apart by what passes beside it.
+func TestAMessageThatIsNeverAnsweredIsFound(t *testing.T) {
+	t.Parallel()
+	for name, ordered := range map[string]bool{"any order": false, "one partition key": true} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			server := startEmulator(t, emulator.Config{Entities: []emulator.Entity{{Name: orders, DuplicateDetection: true}}})
+			server.Inject(emulator.Fault{Kind: emulator.NoReply, Times: emulator.Forever, Match: eventID(23)})
+			routes, err := servicebus.NewRoutes(servicebus.Route{Entity: orders, PartitionKeyFromAggregate: ordered})
+			if err != nil {
+				t.Fatal(err)
+			}
+			p := newPublisher(t, servicebus.Config{ConnectionString: server.ConnectionString(), Routes: routes, Source: "src", SendTimeout: time.Second})
+			left := manyEvents(60, 100)
+			for claims := 1; ; claims++ {
+				if claims > 8 {
+					t.Fatalf("%d events are still undecided after %d claims", len(left), claims-1)
+				}
+				ctx, cancel := context.WithTimeout(t.Context(), 3500*time.Millisecond)
+				outcomes := p.Publish(ctx, left)
+				cancel()
+				var next []worker.Event
+				for i, o := range outcomes {
+					switch {
+					case o.Verdict == worker.Failed && left[i].ID == 23:
+					case o.Verdict == worker.Failed || o.Verdict == worker.Refused:
+						t.Fatalf("event %d was blamed: %v", left[i].ID, o.Err)
+					case o.Verdict == worker.Unsent:
+						next = append(next, left[i])
+					}
+				}
+				if left = next; len(left) == 0 {
+					return
+				}
+			}
+		})
+	}
+}
+
+// An event that only waited for its turn was never sent: however often that
+// happens, and whatever else passes, it spends no attempt.
+func TestAnEventWhoseTurnDidNotComeIsNotBlamed(t *testing.T) {
+	t.Parallel()
+	server, p := emulated(t, emulator.Entity{}, servicebus.Config{MaxInFlight: 1})
+	events := manyEvents(3, 100)
+	hangs := make(chan struct{}, 3)
+	server.Inject(emulator.Fault{Kind: emulator.NoReply, Times: emulator.Forever, Match: func(m emulator.Message) bool {
+		if !eventID(1)(m) {
+			return false
+		}
+		hangs <- struct{}{}
+		return true
+	}})
+	for range 3 {
+		holding, release := context.WithCancel(t.Context())
+		held := make(chan []worker.Outcome)
+		go func() { held <- p.Publish(holding, events[:1]) }()
+		<-hangs // the only slot is taken
+
+		ctx, cancel := context.WithTimeout(t.Context(), 20*time.Millisecond)
+		waited := p.Publish(ctx, events[1:2])
+		cancel()
+		wantAll(t, waited, worker.Unsent)
+		wantDestinationError(t, waited[0].Err, orders, servicebus.KindTimeout)
+		var why *servicebus.DestinationError
+		if errors.As(waited[0].Err, &why) && why.Doubtful() {
+			t.Errorf("%v: an event that was not sent is in doubt", why)
+		}
+
+		release()
+		wantAll(t, <-held, worker.Unsent)
+		wantAll(t, p.Publish(t.Context(), events[2:]), worker.Sent)
+	}
+}
+
+// Without anything that passes, there is no telling: however often one event is
+// not answered, it is the destination's trouble and spends no attempt.
+func TestABrokerThatAnswersNothingBlamesNoMessage(t *testing.T) {
+	t.Parallel()
+	server, p := emulated(t, emulator.Entity{}, servicebus.Config{SendTimeout: time.Second})
+	server.Inject(emulator.Fault{Kind: emulator.NoReply, Times: emulator.Forever})
+	for _, events := range []int{1, 1, 1, 1, 2} {
+		ctx, cancel := context.WithTimeout(t.Context(), 1500*time.Millisecond)
+		outcomes := p.Publish(ctx, manyEvents(events, 100))
+		cancel()
+		wantAll(t, outcomes, worker.Unsent)
+		wantDestinationError(t, outcomes[0].Err, orders, servicebus.KindTimeout)
+	}
+}
+
+// While one message breaks connections, another that goes out alone behind it may
+// meet a broken one. That is not its doing.
+func TestTheNeighbourOfAPoisonMessageIsNotBlamed(t *testing.T) {
+	server, p := emulated(t, emulator.Entity{DuplicateDetection: true}, servicebus.Config{})
+	// The first message that matches decides, so the neighbour is only looked at
+	// when it is alone: its first send is dropped, in both of azservicebus's tries.
+	var alone atomic.Int32
+	server.Inject(emulator.Fault{Kind: emulator.DropBeforeStore, Times: emulator.Forever, Match: func(m emulator.Message) bool {
+		return eventID(1)(m) || eventID(2)(m) && alone.Add(1) <= 2
+	}})
+	events := manyEvents(3, 10)
+	wantVerdicts(t, p.Publish(inTime(t, time.Minute), events[2:]), "s")
+	outcomes := p.Publish(inTime(t, time.Minute), events[:2])
+	if outcomes[1].Verdict != worker.Sent {
+		t.Errorf("the neighbour is %s: %v", outcomes[1].Verdict, outcomes[1].Err)
+	}
+}
