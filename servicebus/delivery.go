@@ -28,6 +28,7 @@ type destination struct {
 type delivery struct {
 	p        *Publisher
 	events   []worker.Event
+	ids      []string         // the message id of each
 	outcomes []worker.Outcome // each element is written by one goroutine only
 	sends    errgroup.Group
 
@@ -329,7 +330,7 @@ func sleep(ctx context.Context, wait time.Duration) bool {
 func (d *delivery) fill(m *message, event int) error {
 	e := &d.events[event]
 	route, _ := d.p.cfg.Routes.Lookup(routeKey(e)) // it has one: it is in a group
-	return m.fill(d.p.source, route, e)
+	return m.fill(d.ids[event], route, e)
 }
 
 // ordered says whether the order of the parcel's events counts at the broker.

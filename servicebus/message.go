@@ -60,13 +60,31 @@ func shortSource(source string) string {
 }
 
 func messageID(source string, id int64, createdAt time.Time) string {
-	text := make([]byte, 0, maxKeyChars)
+	return string(appendMessageID(make([]byte, 0, maxKeyChars), source, id, createdAt))
+}
+
+func appendMessageID(text []byte, source string, id int64, createdAt time.Time) []byte {
 	text = append(text, source...)
 	text = append(text, ':')
 	text = strconv.AppendInt(text, id, 10)
 	text = append(text, ':')
-	text = strconv.AppendInt(text, createdAt.UnixMilli(), 10)
-	return string(text)
+	return strconv.AppendInt(text, createdAt.UnixMilli(), 10)
+}
+
+// messageIDs are the MessageIDs of events, as pieces of one text: one allocation
+// instead of one an event. source is a shortSource.
+func messageIDs(source string, events []worker.Event) []string {
+	text := make([]byte, 0, len(events)*(len(source)+len(":1234567890:1767323045678")))
+	ends := make([]int, len(events))
+	for i := range events {
+		text = appendMessageID(text, source, events[i].ID, events[i].CreatedAt)
+		ends[i] = len(text)
+	}
+	ids, all, from := make([]string, len(events)), string(text), 0
+	for i, end := range ends {
+		ids[i], from = all[from:end], end
+	}
+	return ids
 }
 
 // message is one outgoing message, made to be filled many times: a MessageBatch
@@ -90,17 +108,17 @@ const (
 	annotationScheduledTime = "x-opt-scheduled-enqueue-time"
 )
 
-// fill makes m the message of e, reusing what m holds. source is a shortSource.
-// An error says why e can never be sent as it is.
+// fill makes m the message of e, reusing what m holds. An error says why e can
+// never be sent as it is.
 //
 // The message points into e, which stays as it is until it is sent: the encoder
 // takes a pointer for the value behind it (go-amqp, internal/encoding, Marshal),
 // and a value in an interface would be an allocation each.
-func (m *message) fill(source string, route *Route, e *worker.Event) error {
+func (m *message) fill(id string, route *Route, e *worker.Event) error {
 	if e.Withheld {
 		return fmt.Errorf("payload and headers of %d bytes in their columns are above the worker's limit for one event, so they were not read", e.StoredBytes)
 	}
-	m.id = messageID(source, e.ID, e.CreatedAt)
+	m.id = id
 	m.subject = cmp.Or(route.Subject, e.Type)
 	m.properties = azservicebus.AMQPAnnotatedMessageProperties{
 		MessageID:   &m.id,

@@ -30,6 +30,9 @@ func TestMessageID(t *testing.T) {
 		if got != c.want {
 			t.Errorf("MessageID(%q, %d) = %q, want %q", c.source, c.id, got, c.want)
 		}
+		if ids := messageIDs(shortSource(c.source), []worker.Event{{ID: 1}, {ID: c.id, CreatedAt: created}}); ids[1] != got {
+			t.Errorf("messageIDs has %q, MessageID %q", ids[1], got)
+		}
 		if chars(got) > maxKeyChars {
 			t.Errorf("MessageID(%q, %d) has %d characters", c.source, c.id, chars(got))
 		}
@@ -60,7 +63,7 @@ func TestFill(t *testing.T) {
 	}
 	var m message
 	route := &Route{Entity: "orders", ContentType: "text/plain", TTL: time.Hour, SessionIDFromAggregate: true, PartitionKeyFromAggregate: true}
-	if err := m.fill("src", route, &event); err != nil {
+	if err := m.fill("src:7:1767323045678", route, &event); err != nil {
 		t.Fatal(err)
 	}
 	wantProperties := map[string]any{
@@ -82,7 +85,7 @@ func TestFill(t *testing.T) {
 	}
 
 	// The same memory, filled with a plainer event, keeps nothing of the first.
-	if err := m.fill("src", plainRoute(), &worker.Event{ID: 8, Type: "B", CreatedAt: created}); err != nil {
+	if err := m.fill("src:8:1", plainRoute(), &worker.Event{ID: 8, Type: "B", CreatedAt: created}); err != nil {
 		t.Fatal(err)
 	}
 	if len(m.amqp.ApplicationProperties) != 5 || len(m.amqp.MessageAnnotations) != 0 || m.amqp.Header != nil ||
@@ -119,7 +122,7 @@ func TestFillRefuses(t *testing.T) {
 				route = plainRoute()
 			}
 			var m message
-			if err := m.fill("src", route, &c.event); err == nil || !strings.Contains(err.Error(), c.want) {
+			if err := m.fill("src:0:0", route, &c.event); err == nil || !strings.Contains(err.Error(), c.want) {
 				t.Errorf("fill: %v, want an error with %q", err, c.want)
 			}
 		})

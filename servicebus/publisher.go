@@ -69,9 +69,13 @@ func (p *Publisher) Host() string {
 // order; see worker.Publisher. Events of one session or partition key go out in
 // the order given, one batch after the other; all others may overtake.
 func (p *Publisher) Publish(ctx context.Context, events []worker.Event) []worker.Outcome {
-	d := &delivery{p: p, events: events, outcomes: make([]worker.Outcome, len(events))}
+	d := p.delivery(events)
 	d.run(ctx)
 	return d.outcomes
+}
+
+func (p *Publisher) delivery(events []worker.Event) *delivery {
+	return &delivery{p: p, events: events, ids: messageIDs(p.source, events), outcomes: make([]worker.Outcome, len(events))}
 }
 
 // Check opens a link to every entity that a route leads to, and returns what
