@@ -140,12 +140,16 @@ func TestPausedStartWaitsForAResume(t *testing.T) {
 			t.Error("the heartbeat does not say that the worker waits")
 		}
 		store.tell(Control{Scope: ScopeAll, SinceStart: true})
+		beats := store.called("Heartbeat")
+		for store.called("Heartbeat") == beats {
+			time.Sleep(time.Second)
+		}
+		if store.lastBeat().Paused {
+			t.Error("the worker took the resume, and its heartbeat does not say so for ten more seconds")
+		}
 		time.Sleep(time.Minute)
 		if got := store.count("processed"); got != 10 {
 			t.Errorf("%d of 10 events were processed after the resume", got)
-		}
-		if store.lastBeat().Paused {
-			t.Error("the heartbeat says that the worker waits still")
 		}
 		if got := seen.FilterMessageSnippet("paused").Len() + seen.FilterMessageSnippet("resumed").Len(); got != 2 {
 			t.Errorf("%d log lines of pause and resume, want 2: %v", got, seen.All())

@@ -68,8 +68,9 @@ func (w *Worker) heartbeat(ctx context.Context) { w.note(ctx, w.beats, w.beat(ct
 // beat writes this worker's row and takes what people have told the workers.
 func (w *Worker) beat(ctx context.Context) error {
 	w.beaten.Store(true)
+	waits := w.controls.waits()
 	told, err := w.cfg.Store.Heartbeat(ctx, Heartbeat{
-		Lanes: w.cfg.Lanes, InFlight: int(w.inFlight.Load()), Paused: w.controls.waits(),
+		Lanes: w.cfg.Lanes, InFlight: int(w.inFlight.Load()), Paused: waits,
 		Breakers: w.breakers.list(), Rates: w.rates.take(),
 	})
 	if err != nil {
@@ -79,6 +80,9 @@ func (w *Worker) beat(ctx context.Context) error {
 	w.schedule.rest(w.pausedType)
 	for _, c := range changes {
 		c.say(w.log)
+	}
+	if waits && !w.controls.waits() {
+		return w.beat(ctx) // the row says still that it waits
 	}
 	return nil
 }

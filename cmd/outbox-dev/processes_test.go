@@ -242,6 +242,12 @@ func TestThreeWorkersOneKilledOneStopped(t *testing.T) {
 	if n := count(t, db, "SELECT COUNT(*) FROM dbo.outbox_event_claim WHERE owner = 'stopped'"); n != 0 {
 		t.Errorf("the stopped worker left %d receipts", n)
 	}
+	if n := count(t, db, "SELECT COUNT(*) FROM dbo.outbox_event_worker WHERE owner = 'stopped'"); n != 0 {
+		t.Error("the stopped worker left its heartbeat, as if it had been killed")
+	}
+	if n := count(t, db, "SELECT COUNT(*) FROM dbo.outbox_event_worker WHERE owner = 'killed'"); n != 1 {
+		t.Error("the heartbeat of the killed worker is gone, as if it had stopped")
+	}
 
 	select {
 	case <-in.complete:

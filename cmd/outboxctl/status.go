@@ -1,10 +1,8 @@
 package main
 
 import (
-	"bytes"
 	"context"
 	"fmt"
-	"io"
 	"time"
 
 	"azsqloutbox/maintenance"
@@ -53,18 +51,4 @@ func (c *statusCmd) Run(ctx context.Context, a *app) error {
 			return nil
 		}
 	}
-}
-
-// draw prints a status; while watching on a terminal it replaces the last one.
-func (a *app) draw(s maintenance.Status, watching bool) error {
-	if a.json || !watching || !isTerminal(a.out) {
-		return a.result(s, s.Text)
-	}
-	var page bytes.Buffer
-	page.WriteString("\x1b[H\x1b[2J") // home, clear
-	if err := s.Text(&page); err != nil {
-		return err
-	}
-	_, err := io.Copy(a.out, &page)
-	return err
 }
