@@ -1,6 +1,6 @@
 # What a contributor types. `make check` is what .ci/run does.
 
-.PHONY: build test race lint fmt check demo image
+.PHONY: build test race lint fmt check demo image test-real
 
 build:
 	go build -trimpath -o bin/ ./cmd/...
@@ -28,3 +28,7 @@ demo:
 # or Debian's packages.
 image:
 	infra/check-image.sh
+
+# The suites on SQL Server and Microsoft's Service Bus emulator; needs Docker.
+test-real:
+	infra/test-real.sh

@@ -23,21 +23,24 @@ import (
 type broker struct {
 	connectionString string
 	queue            string
+	once             string // a queue with duplicate detection, or empty
 }
 
 // TestSuite is the conformance suite of the publisher. It runs on the embedded
 // Service Bus always, and with OUTBOX_TEST_SERVICEBUS (a connection string) and
 // OUTBOX_TEST_SERVICEBUS_ENTITY (a queue) on that one too: same tests, and
-// nothing in them knows which it is.
+// nothing in them knows which it is. OUTBOX_TEST_SERVICEBUS_DUPLICATES names a
+// second queue, with duplicate detection over a minute or more.
 func TestSuite(t *testing.T) {
 	t.Run("emulator", func(t *testing.T) {
-		server := startEmulator(t, emulator.Config{Entities: []emulator.Entity{{Name: "orders"}}})
-		runSuite(t, broker{connectionString: server.ConnectionString(), queue: "orders"})
+		server := startEmulator(t, emulator.Config{Entities: []emulator.Entity{{Name: "orders"}, {Name: "orders-once", DuplicateDetection: true}}})
+		runSuite(t, broker{connectionString: server.ConnectionString(), queue: "orders", once: "orders-once"})
 	})
 	t.Run("external", func(t *testing.T) {
 		external := broker{
 			connectionString: os.Getenv("OUTBOX_TEST_SERVICEBUS"),
 			queue:            os.Getenv("OUTBOX_TEST_SERVICEBUS_ENTITY"),
+			once:             os.Getenv("OUTBOX_TEST_SERVICEBUS_DUPLICATES"),
 		}
 		if external.connectionString == "" || external.queue == "" {
 			t.Skip("OUTBOX_TEST_SERVICEBUS and OUTBOX_TEST_SERVICEBUS_ENTITY name no Service Bus to test against")
@@ -62,6 +65,7 @@ func runSuite(t *testing.T, b broker) {
 		"ClosedPublisher":    suiteClosedPublisher,
 		"Check":              suiteCheck,
 		"SeveralConnections": suiteSeveralConnections,
+		"Duplicates":         suiteDuplicates,
 	} {
 		t.Run(name, func(t *testing.T) { test(t, b) })
 	}
@@ -171,6 +175,23 @@ func suiteSeveralConnections(t *testing.T, b broker) {
 	source, p := b.publisher(t, servicebus.Config{Connections: 3})
 	publishAtOnce(t, p, 9, 20)
 	b.receive(t, source, 180)
+}
+
+// suiteDuplicates sends events again, as a worker does whose settlement was lost:
+// the broker drops what it has seen and reports success.
+func suiteDuplicates(t *testing.T, b broker) {
+	if b.once == "" {
+		t.Skip("OUTBOX_TEST_SERVICEBUS_DUPLICATES names no queue with duplicate detection")
+	}
+	b.queue = b.once
+	source, p := b.publisher(t, servicebus.Config{})
+	events := manyEvents(51, 10)
+	again, last := events[:50], events[50:]
+	wantAll(t, p.Publish(t.Context(), again), worker.Sent)
+	wantAll(t, p.Publish(t.Context(), again), worker.Sent)
+	// Once the last one is here, a duplicate would have been.
+	wantAll(t, p.Publish(t.Context(), last), worker.Sent)
+	b.receive(t, source, len(events))
 }
 
 func suiteMissingEntity(t *testing.T, b broker) {

@@ -1,0 +1,16 @@
+#!/usr/bin/env bash
+# Runs the suites against engines that are there already:
+#
+#   OUTBOX_TEST_SQL_DSN                a database, as a go-mssqldb URL
+#   OUTBOX_TEST_SERVICEBUS             a connection string with Send and Listen
+#   OUTBOX_TEST_SERVICEBUS_ENTITY      a queue that nobody else uses, no sessions
+#   OUTBOX_TEST_SERVICEBUS_DUPLICATES  optional: one with duplicate detection
+#
+# README.md says what they make and take away.
+set -euo pipefail
+cd "$(dirname "$0")/.."
+: "${OUTBOX_TEST_SQL_DSN:?}" "${OUTBOX_TEST_SERVICEBUS:?}" "${OUTBOX_TEST_SERVICEBUS_ENTITY:?}"
+
+go test -count=1 -timeout 20m ./sqlserver
+go test -count=1 -timeout 20m -v -run 'TestSuite/external' ./servicebus
+go test -count=1 -timeout 20m -v -run TestThePathOnRealEngines ./infra
