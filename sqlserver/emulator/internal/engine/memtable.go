@@ -97,6 +97,31 @@ func (t *memTable) remove(id storage.RowID) {
 	t.rows[id] = nil
 }
 
+// rekeys says whether a change moves a row to another unique key.
+func (t *memTable) rekeys(old, row []sqltype.Value) bool {
+	for i := range t.def.indexes {
+		if t.keys[i] != nil && t.keyOf(i, old) != t.keyOf(i, row) {
+			return true
+		}
+	}
+	return false
+}
+
+// restore brings back the rows of before a statement that failed.
+func (t *memTable) restore(rows [][]sqltype.Value) {
+	for _, row := range t.rows {
+		if row != nil {
+			t.dropKeys(row)
+		}
+	}
+	t.rows = rows
+	for _, row := range rows {
+		if row != nil {
+			_ = t.addKeys(row) // they were there together
+		}
+	}
+}
+
 // variableTable is FROM @t.
 func (c *compiler) variableTable(ref *ast.VariableTableReference, sc *scope) (*joinTree, error) {
 	src, rows, err := c.memSource(ref.Variable.Name, alias(ref.Alias))

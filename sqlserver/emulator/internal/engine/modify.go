@@ -193,6 +193,8 @@ type change struct {
 	row  storage.Row
 	next []sqltype.Value
 	snap *snapshot // where OUTPUT needs it
+	// vacated says that the row is gone from its old keys and not yet at the new.
+	vacated bool
 }
 
 func (n *modifier) run(x *exec) (signal, error) {
@@ -211,12 +213,17 @@ func (n *modifier) run(x *exec) (signal, error) {
 			return 0, err
 		}
 		m.target.count()
-		for i := range changes {
-			if err := m.apply(e, &changes[i], res, n.verb); err != nil {
-				return 0, err
+		return int64(len(changes)), m.target.whole(e, func() error {
+			if err := m.vacate(e, changes); err != nil {
+				return err
 			}
-		}
-		return int64(len(changes)), nil
+			for i := range changes {
+				if err := m.apply(e, &changes[i], res, n.verb); err != nil {
+					return err
+				}
+			}
+			return nil
+		})
 	})
 	if err != nil {
 		return goOn, err
@@ -322,8 +329,34 @@ func (m *modification) apply(e *env, c *change, res *results, verb string) error
 	if err := m.target.check(e, c.next, verb); err != nil {
 		return err
 	}
-	if err := m.target.update(e, c.row, c.next); err != nil {
+	var err error
+	if c.vacated {
+		err = m.target.insert(e, c.next)
+	} else {
+		err = m.target.update(e, c.row, c.next)
+	}
+	if err != nil {
 		return err
 	}
 	return res.add(e, c.next, c.row.Values)
+}
+
+// vacate deletes the rows of an UPDATE that move to other unique keys, so that one
+// may take the key that another one leaves, whatever their order: SQL Server splits
+// such changes into deletes and inserts and sorts the deletes first
+// (learn.microsoft.com/archive/blogs/craigfr/maintaining-unique-indexes).
+func (m *modification) vacate(e *env, changes []change) error {
+	if m.delete || len(changes) < 2 {
+		return nil
+	}
+	for i := range changes {
+		c := &changes[i]
+		if c.vacated = m.target.rekeys(e, c.row.Values, c.next); !c.vacated {
+			continue
+		}
+		if err := m.target.remove(e, c.row); err != nil {
+			return err
+		}
+	}
+	return nil
 }

@@ -2,6 +2,7 @@ package engine
 
 import (
 	"errors"
+	"slices"
 	"strings"
 
 	"azsqloutbox/sqlserver/emulator/internal/sqltype"
@@ -174,6 +175,29 @@ func (t *target) remove(e *env, old storage.Row) error {
 		return nil
 	}
 	return e.tx.Delete(e.x.ctx, t.def.store, old)
+}
+
+// rekeys says whether a change moves a row to another unique key.
+func (t *target) rekeys(e *env, old, row []sqltype.Value) bool {
+	if t.variable >= 0 {
+		return e.x.tables[t.variable].rekeys(old, row)
+	}
+	return t.def.store.Rekeys(old, row)
+}
+
+// whole runs a statement's changes, all or none. A table variable has no
+// transaction that would roll them back.
+func (t *target) whole(e *env, changes func() error) error {
+	if t.variable < 0 {
+		return changes()
+	}
+	table := e.x.tables[t.variable]
+	before := slices.Clone(table.rows)
+	err := changes()
+	if err != nil {
+		table.restore(before)
+	}
+	return err
 }
 
 // duplicate names the index of a duplicate key.

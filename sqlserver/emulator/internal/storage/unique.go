@@ -6,6 +6,22 @@ import (
 	"azsqloutbox/sqlserver/emulator/internal/sqltype"
 )
 
+// Rekeys says whether a change of a row moves it to another key of a unique index,
+// into one or out of one.
+func (t *Table) Rekeys(old, next []sqltype.Value) bool {
+	t.mu.RLock()
+	defer t.mu.RUnlock()
+	for _, ix := range t.indexes {
+		if ix == nil || !ix.spec.Unique {
+			continue
+		}
+		if was, is := ix.holds(old), ix.holds(next); was != is || is && !ix.sameKey(old, next) {
+			return true
+		}
+	}
+	return false
+}
+
 // clash finds an entry whose key a change must not, or not yet, take: a row is
 // in it, or an open transaction has emptied it and may roll back. The table's
 // mutex is held.

@@ -33,8 +33,8 @@ func (tx *Txn) Insert(ctx context.Context, t *Table, values []sqltype.Value) err
 // keeps values. The row is found by its ID and the clustered key in its Values.
 // Errors are those of Insert, and ErrRowGone when it is not there any more,
 // which only an unlocked read or an earlier change can lead to. Unique keys are
-// checked row by row: a statement that shifts a range of them over itself is
-// refused, where SQL Server would sort the changes first.
+// checked row by row: a statement that may shift a range of them over itself
+// deletes and inserts the rows that Rekeys names.
 func (tx *Txn) Update(ctx context.Context, t *Table, row Row, values []sqltype.Value) error {
 	return tx.write(ctx, t, row, values)
 }
