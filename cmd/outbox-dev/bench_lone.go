@@ -19,11 +19,7 @@ const (
 	// loneSettled is after how long without work the worker's pauses are at their
 	// longest, and loneQuiet for how long its requests are then counted.
 	loneSettled = 2 * time.Second
-	loneQuiet   = 3 * time.Second
-	// loneGap is how much the pauses between the events differ: by as much as the
-	// worker's own pause lasts, so that each comes at any moment of one alike. With
-	// less, every wait would have much of the one before in it.
-	loneGap = 281 * time.Millisecond
+	loneQuiet   = 10 * time.Second
 	// lonePatience is for the last events.
 	lonePatience = 30 * time.Second
 )
@@ -55,7 +51,7 @@ func (c *benchCmd) lone(ctx context.Context, log io.Writer, database, broker *be
 	})
 	group.Go(func() error {
 		defer input.Close()
-		job := benchJob{Strategy: idleWorker, DSN: database.address, Bus: broker.address, Lanes: c.Lanes, Batch: c.Batch}
+		job := benchJob{Strategy: idleWorker, DSN: database.address, Bus: broker.address, Lanes: c.Lanes, Batch: c.Batch, IdlePoll: c.IdlePoll}
 		if err := json.NewEncoder(input).Encode(job); err != nil {
 			return err
 		}
@@ -80,7 +76,10 @@ func (c *benchCmd) lone(ctx context.Context, log io.Writer, database, broker *be
 			if err := table.fill(ctx, n, n, c.Payload); err != nil {
 				return err
 			}
-			wait(ctx, 150*time.Millisecond+rand.N(loneGap))
+			// By as much as the worker's own pause lasts, so that each comes at any
+			// moment of one alike. With less, every wait would have much of the one
+			// before in it.
+			wait(ctx, 150*time.Millisecond+rand.N(c.IdlePoll*9/8))
 		}
 		for deadline := time.Now().Add(lonePatience); ctx.Err() == nil; wait(ctx, 20*time.Millisecond) {
 			now, err := broker.counts()

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 
@@ -33,6 +34,7 @@ func (t *benchTask) runService(ctx context.Context, drain bool) error {
 	settings.ServiceBus.ConnectionString = t.Bus
 	settings.ServiceBus.Entity, settings.ServiceBus.Source = local.Entity, source
 	settings.Claim.Lanes, settings.Claim.Batch, settings.Claim.Drain = t.Lanes, t.Batch, drain
+	settings.Claim.IdlePoll = cmp.Or(t.IdlePoll, settings.Claim.IdlePoll)
 	settings.Process.Listen = "off"
 	settings.Observer = benchObserver{t.took, t}
 	w, err := service.New(settings, zap.NewNop())

@@ -31,7 +31,8 @@ type benchJob struct {
 	PayloadBytes int
 	Lanes, Batch int
 	Seconds      float64
-	Claims       int // the pipeline ends after so many; 0 is no bound
+	Claims       int           // the pipeline ends after so many; 0 is no bound
+	IdlePoll     time.Duration // of the worker; 0 is its default
 }
 
 // benchDone is what it answers.
