@@ -98,7 +98,9 @@ func claimsOf(list []cachedStatement) []cachedStatement {
 	return out
 }
 
-var readsStatus = regexp.MustCompile(`(?is)\bstatus\]?\s*(=|IN\b)`)
+// readsStatus is what asks for pending events: a text that names 1 or 2 alone asks
+// for others, which the claim index does not hold.
+var readsStatus = regexp.MustCompile(`(?is)\bstatus\]?\s*(=\s*[(\s]*(0\b|[^\s(0-9])|IN\b)`)
 
 // sys-dm-exec-query-plan-transact-sql.md: NULL where the plan was evicted, and
 // where it nests 128 levels deep or more.
@@ -137,7 +139,11 @@ func judgeClaimPlan(f claimFacts, sec Section) Section {
 		Columns: []Column{{"statement", Text}, {"reads the table by", Text}, {"runs", Count}, {"pages each", Pages}, {"CPU each", Milliseconds}, {"warnings", Text}},
 	}
 	for _, c := range f.claims {
+		before := len(sec.Evidence.Findings)
 		judgeClaim(f, c, &sec)
+		for i := before; i < len(sec.Evidence.Findings); i++ {
+			sec.Evidence.Findings[i].Foreign = c.name == ""
+		}
 		table.Rows = append(table.Rows, []any{
 			c.label(), c.path(), c.executions, ratio(float64(c.reads), float64(c.executions)),
 			ratio(float64(c.worker), float64(c.executions)) / 1000, c.warnings(),

@@ -74,6 +74,8 @@ type Finding struct {
 	Verdict Verdict `json:"verdict"`
 	Text    string  `json:"text"`
 	Remedy  string  `json:"remedy,omitempty"`
+	// Foreign: it is about a statement that is not the worker's.
+	Foreign bool `json:"-"`
 }
 
 // Unit says what a number counts; the renderings write it.
@@ -156,7 +158,7 @@ func (s Section) unknown(reason, remedy string) Section {
 }
 
 func (s *Section) find(v Verdict, text, remedy string) {
-	if f := (Finding{v, text, remedy}); !slices.Contains(s.Evidence.Findings, f) {
+	if f := (Finding{Verdict: v, Text: text, Remedy: remedy}); !slices.Contains(s.Evidence.Findings, f) {
 		s.Evidence.Findings = append(s.Evidence.Findings, f)
 	}
 	s.Verdict = worst(s.Verdict, v)

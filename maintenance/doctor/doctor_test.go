@@ -88,6 +88,30 @@ func TestAHealthyOutboxIsAGo(t *testing.T) {
 	}
 }
 
+// The plan of the worker before this one is a warning: it is what somebody moves
+// away from. Who asks for sent events asks for none of the claim index.
+func TestPlansOfOthers(t *testing.T) {
+	stack := start(t)
+	db := open(t, stack.SQL.DSN())
+	query := func(text string, args ...any) {
+		t.Helper()
+		rows, err := db.QueryContext(t.Context(), text, args...)
+		if err != nil {
+			t.Fatal(err)
+		}
+		rows.Close()
+	}
+	query("SELECT TOP (1) processed_at FROM dbo.outbox_event WHERE status = 1 ORDER BY id DESC OPTION (RECOMPILE)")
+	if f := find(examine(t, db, nil), "plan of the claim"); f.Verdict == doctor.NoGo || strings.Contains(f.Found, "processed_at") {
+		t.Errorf("one who looks at sent events: %+v", f)
+	}
+	query("SELECT TOP (100) id FROM dbo.outbox_event WHERE event_type = CAST(@type AS VARCHAR(100)) AND status = @status ORDER BY id", sql.Named("type", "a"), sql.Named("status", 0))
+	r := examine(t, db, nil)
+	if f := find(r, "plan of the claim"); f.Verdict != doctor.Warn || !strings.Contains(f.Found, "UnmatchedIndexes") || !r.Go {
+		t.Errorf("another worker's claim: %+v", f)
+	}
+}
+
 // Each ailment alone, made real on the engine.
 func TestWhatStandsAgainst(t *testing.T) {
 	for name, c := range map[string]struct {

@@ -1,0 +1,126 @@
+package main
+
+import (
+	"encoding/json"
+	"fmt"
+	"os"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/alecthomas/kong"
+
+	"azsqloutbox/cmd/outbox-dev/local"
+	"azsqloutbox/cmd/outbox-worker/service"
+	"azsqloutbox/internal/quantity"
+	"azsqloutbox/maintenance/sizing"
+)
+
+// sizeRow is a row of the table in docs/deploy.md: the arguments in the first
+// cell, what comes of them in the others.
+func sizeRow(args string, p sizing.Plan) string {
+	vCores := "`" + p.Objective + "`"
+	if !p.Fits {
+		vCores = "no size"
+	}
+	broker := fmt.Sprintf("Standard, %.4g credits/s", p.CreditsPerSecond)
+	if p.ServiceBusTier == sizing.Premium {
+		broker = "Premium, " + quantity.Of(p.MessagingUnits, "unit")
+	}
+	return fmt.Sprintf("| `%s` | %s | %s | %.4g | %.4g | %s | %d |", args, vCores,
+		strings.ReplaceAll(p.LimitingFactor, "_", " "), p.LogMBPerSecond, p.StorageGB, broker, p.Replicas)
+}
+
+func deployPage(t *testing.T) string {
+	t.Helper()
+	page, err := os.ReadFile("../../docs/deploy.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(page)
+}
+
+// The table that people read is what the command says.
+func TestThePageSizesAsTheCommand(t *testing.T) {
+	page := deployPage(t)
+	rows := regexp.MustCompile("(?m)^\\| `(--events-per-second [^`]+)` \\|.*$").FindAllStringSubmatch(page, -1)
+	if len(rows) < 8 {
+		t.Fatalf("docs/deploy.md has %d rows of sizes", len(rows))
+	}
+	for _, row := range rows {
+		_, out, errs := runSize(t, append(strings.Fields(row[1]), "--json")...)
+		var p sizing.Plan
+		if err := json.Unmarshal([]byte(out), &p); err != nil {
+			t.Errorf("%s: %v: %s", row[1], err, errs)
+			continue
+		}
+		if want := sizeRow(row[1], p); row[0] != want {
+			t.Errorf("docs/deploy.md has\n%s\nand outboxctl size says\n%s", row[0], want)
+		}
+	}
+}
+
+// What the page has people send to their database runs, on the table that it speaks
+// of: an old one, whose schema was completed.
+func TestTheSQLOfThePageRuns(t *testing.T) {
+	stack, err := local.Start(t.Context(), local.Config{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer stack.Close()
+	runSQL(t, stack.SQL, oldOutboxSQL)
+	if code, _, errs := outboxctl(t, "schema", "apply", "--execute", "--table=event", "--sql-dsn="+stack.SQL.DSN()); code != exitDone {
+		t.Fatalf("schema apply: exit %d: %s", code, errs)
+	}
+	blocks := regexp.MustCompile("(?s)```sql\n(.*?)```").FindAllStringSubmatch(deployPage(t), -1)
+	for _, block := range blocks {
+		runSQL(t, stack.SQL, block[1])
+	}
+	if len(blocks) < 4 {
+		t.Errorf("docs/deploy.md has %d blocks of SQL", len(blocks))
+	}
+}
+
+// Every command of outboxctl that the page names is there, with its flags.
+func TestTheCommandsOfThePageExist(t *testing.T) {
+	vars := kong.Vars(service.Defaults())
+	vars["credentials"], vars["version"] = "", ""
+	parser, err := kong.New(&cli{}, vars, kong.DefaultEnvars("OUTBOX"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	flags := make(map[string][]string)
+	for _, command := range parser.Model.Leaves(true) {
+		_, name, _ := strings.Cut(command.FullPath(), " ") // behind the program's
+		for _, group := range command.AllFlags(true) {
+			for _, flag := range group {
+				flags[name] = append(flags[name], "--"+flag.Name)
+			}
+		}
+	}
+	// Code spans may be broken over lines, and commands of a shell by a backslash.
+	page := strings.ReplaceAll(deployPage(t), "\\\n", " ")
+	spans := regexp.MustCompile("`(?:bin/)?outboxctl ([^`]+)`").FindAllStringSubmatch(page, -1)
+	spans = append(spans, regexp.MustCompile(`(?m)^\s*(?:\$ )?bin/outboxctl (.+)$`).FindAllStringSubmatch(page, -1)...)
+	for _, span := range spans {
+		words := strings.Fields(span[1])
+		command := words[0]
+		if _, ok := flags[command]; !ok && len(words) > 1 {
+			command += " " + words[1]
+		}
+		known, ok := flags[command]
+		if !ok {
+			t.Errorf("docs/deploy.md has %q, and there is no such command", span[1])
+			continue
+		}
+		for _, word := range words {
+			if name, _, _ := strings.Cut(word, "="); strings.HasPrefix(name, "--") && !slices.Contains(known, name) {
+				t.Errorf("docs/deploy.md has %q, and %s has no %s", span[1], command, name)
+			}
+		}
+	}
+	if len(spans) < 15 {
+		t.Errorf("only %d commands were found", len(spans))
+	}
+}
