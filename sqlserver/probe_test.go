@@ -2,6 +2,7 @@ package sqlserver_test
 
 import (
 	"database/sql"
+	"errors"
 	"slices"
 	"strings"
 	"testing"
@@ -133,6 +134,18 @@ VALUES ('long gone', '1', 's', 1, 1, 1, '2020-01-01', DATEADD(DAY, -2, SYSUTCDAT
 		if n := b.number("SELECT COUNT(*) FROM {workers} WHERE owner = 'not long gone'"); n != 1 || b.number("SELECT COUNT(*) FROM {workers}") != 1 {
 			t.Error("Leave deletes another row than the worker's own")
 		}
+	}
+}
+
+// A worker does not start on a heartbeat table that lacks what it writes, and says
+// what to do.
+func TestHeartbeatTableOfAnEarlierVersion(t *testing.T) {
+	b := newOutbox(t, scripts.Options{})
+	b.exec("ALTER TABLE {workers} DROP COLUMN state")
+	err := b.store().Check(testContext(t))
+	var e *sqlserver.Error
+	if !errors.Is(err, worker.ErrPermanent) || !errors.As(err, &e) || e.Number != 207 || !strings.Contains(err.Error(), "schema apply") {
+		t.Errorf("got %v", err)
 	}
 }
 
