@@ -12,7 +12,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/alecthomas/kong"
+	"github.com/goccy/go-yaml"
 	"go.uber.org/zap"
 
 	"azsqloutbox/cmd/outbox-dev/local"
@@ -31,77 +31,6 @@ func files(t *testing.T, pattern string) map[string]string {
 		all[filepath.Base(name)] = source(t, name)
 	}
 	return all
-}
-
-// variables are the OUTBOX_… names of the worker's flags and of those of outboxctl.
-func variables(t *testing.T) []string {
-	t.Helper()
-	var settings service.Settings
-	vars := kong.Vars(service.Defaults())
-	vars["credentials"] = "any"
-	model, err := kong.New(&settings, kong.DefaultEnvars("OUTBOX"), vars)
-	if err != nil {
-		t.Fatal(err)
-	}
-	var names []string
-	for _, flag := range model.Model.Flags {
-		names = append(names, flag.Envs...)
-	}
-	if !slices.Contains(names, "OUTBOX_SQL_DSN") {
-		t.Fatalf("the worker's flags were not read: %v", names)
-	}
-	// The commands of outboxctl are in its main package, so their tags are read.
-	for _, source := range files(t, "../cmd/outboxctl/*.go") {
-		for _, tag := range regexp.MustCompile(`env:"(OUTBOX_\w+)"`).FindAllStringSubmatch(source, -1) {
-			names = append(names, tag[1])
-		}
-	}
-	return names
-}
-
-func TestEverySettingIsAFlagOfThePrograms(t *testing.T) {
-	known := variables(t)
-	seen := 0
-	for _, pattern := range []string{"*.bicep", "modules/*.bicep", "Dockerfile"} {
-		for file, source := range files(t, pattern) {
-			for _, name := range regexp.MustCompile(`\bOUTBOX_[A-Z_]+`).FindAllString(source, -1) {
-				seen++
-				if !slices.Contains(known, name) {
-					t.Errorf("%s: no program has the setting %s", file, name)
-				}
-			}
-		}
-	}
-	if seen < 10 {
-		t.Errorf("only %d settings were found", seen)
-	}
-}
-
-// TestJobsRunCommandsThatExist compares the arguments of the jobs with the tags of
-// outboxctl's commands.
-func TestJobsRunCommandsThatExist(t *testing.T) {
-	jobs := files(t, "modules/jobs.bicep")["jobs.bicep"]
-	for _, args := range regexp.MustCompile(`args: \['(\w+)', ([^\]]+)\]`).FindAllStringSubmatch(jobs, -1) {
-		source, err := os.ReadFile("../cmd/outboxctl/" + args[1] + ".go")
-		if err != nil {
-			t.Errorf("outboxctl has no command %s: %v", args[1], err)
-		}
-		if !strings.Contains(args[2], "'--execute'") {
-			t.Errorf("%s only shows its plan: %s", args[1], args[2])
-		}
-		for _, flag := range regexp.MustCompile(`--([a-z-]+)`).FindAllStringSubmatch(args[2], -1) {
-			field := ""
-			for word := range strings.SplitSeq(flag[1], "-") {
-				field += strings.ToUpper(word[:1]) + word[1:]
-			}
-			if flag[1] != "json" && !regexp.MustCompile(`(?m)^\t`+field+`\s`).Match(source) {
-				t.Errorf("outboxctl %s has no --%s", args[1], flag[1])
-			}
-		}
-	}
-	if n := strings.Count(jobs, "'--execute'"); n != 2 {
-		t.Errorf("%d jobs execute, want purge and rebuild", n)
-	}
 }
 
 // TestRoleIDs holds the ids of Microsoft's list of built-in roles (azure-docs,
@@ -207,35 +136,36 @@ func TestTheBacklogQuery(t *testing.T) {
 	}
 }
 
-// TestTheDSNIsOneThatTheProgramsTake fills in what only Azure knows.
-func TestTheDSNIsOneThatTheProgramsTake(t *testing.T) {
-	main := files(t, "main.bicep")["main.bicep"]
-	match := regexp.MustCompile(`var dsnEnd = '(.*)'`).FindStringSubmatch(main)
-	if match == nil {
-		t.Fatal("there is no dsnEnd")
-	}
-	end := strings.NewReplacer("${sqlHost}", "contoso.database.windows.net", "${uriComponent(databaseName)}", "outbox").Replace(match[1])
-	settings := service.DatabaseSettings{
-		DSN:    "sqlserver://00000000-0000-0000-0000-000000000001" + end,
-		Schema: "dbo", Table: "outbox_event", ClaimIndex: "IX_outbox_claim", RetryIndex: "IX_outbox_retry",
-	}
-	if err := settings.Check(); err != nil {
-		t.Error(err)
-	}
-}
-
-// TestTheRoutesOfTheParameterFiles reads them as the worker does, and looks for their
-// entities among those that are made.
+// TestTheRoutesOfTheParameterFiles reads them as the worker does. Their entities are
+// among those that are made, and have sessions where, and only where, the messages
+// have session ids: an entity with sessions refuses one without.
 func TestTheRoutesOfTheParameterFiles(t *testing.T) {
+	type route struct {
+		Entity   string `yaml:"entity"`
+		Sessions bool   `yaml:"session-id-from-aggregate"`
+	}
 	seen := 0
-	for name, source := range files(t, "parameters/*.bicepparam") {
-		match := regexp.MustCompile(`(?s)param routes = \'\'\'\n(.*?)\'\'\'`).FindStringSubmatch(source)
-		if match == nil {
+	for name, f := range bicep(t) {
+		if f.using == "" {
+			continue
+		}
+		wants := map[string]bool{}
+		for i, e := range f.vars["entities"].items() {
+			entity, _ := e.property("name").literal()
+			if sessions := e.property("sessions"); sessions != nil && sessions.Text == "true" {
+				wants[entity] = true
+			}
+			if f.vars["routes"] == nil && i == 0 && wants[entity] {
+				t.Errorf("%s: %s has sessions, and no route gives its messages any", name, entity)
+			}
+		}
+		if f.vars["routes"] == nil {
 			continue
 		}
 		seen++
+		text, _ := f.vars["routes"].literal()
 		file := filepath.Join(t.TempDir(), "routes.yaml")
-		if err := os.WriteFile(file, []byte(match[1]), 0o600); err != nil {
+		if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
 			t.Fatal(err)
 		}
 		settings := service.ServiceBusSettings{Namespace: "contoso.servicebus.windows.net", Credential: "managed-identity", Config: file, Connections: 1, SendTimeout: 10 * time.Second}
@@ -247,13 +177,27 @@ func TestTheRoutesOfTheParameterFiles(t *testing.T) {
 		if err := publisher.Close(t.Context()); err != nil {
 			t.Error(err)
 		}
-		for _, entity := range regexp.MustCompile(`entity: (\S+)`).FindAllStringSubmatch(match[1], -1) {
-			if !strings.Contains(source, "{ name: '"+entity[1]+"', kind: ") {
-				t.Errorf("%s routes to %s, which it does not make", name, entity[1])
+		var routes struct {
+			Routes  []route `yaml:"routes"`
+			Default route   `yaml:"default"`
+		}
+		if err := yaml.Unmarshal([]byte(text), &routes); err != nil {
+			t.Fatal(err)
+		}
+		for _, r := range append(routes.Routes, routes.Default) {
+			made := slices.ContainsFunc(f.vars["entities"].items(), func(e *node) bool {
+				entity, _ := e.property("name").literal()
+				return entity == r.Entity
+			})
+			if !made {
+				t.Errorf("%s routes to %s, which it does not make", name, r.Entity)
+			}
+			if r.Sessions != wants[r.Entity] {
+				t.Errorf("%s: sessions of %s: %v, of the messages that are sent to it: %v", name, r.Entity, wants[r.Entity], r.Sessions)
 			}
 		}
 	}
-	if seen == 0 {
-		t.Error("no parameter file has routes")
+	if seen < 2 {
+		t.Errorf("%d parameter files have routes", seen)
 	}
 }

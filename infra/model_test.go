@@ -28,6 +28,7 @@ type loop struct{ variable, over string }
 type param struct {
 	of         *node // its type
 	optional   bool  // it has a default
+	preset     *node // which is this
 	decorators map[string]*node
 }
 
@@ -91,7 +92,11 @@ func declared(t *testing.T, name string, tree *node) *file {
 		path, _ := n.child("string").literal()
 		switch n.Kind {
 		case "parameter_declaration":
-			f.params[once(n)] = param{of: n.child("type"), optional: n.child("=") != nil, decorators: decorators}
+			p := param{of: n.child("type"), optional: n.child("=") != nil, decorators: decorators}
+			if p.optional {
+				p.preset = n.last()
+			}
+			f.params[once(n)] = p
 		case "variable_declaration":
 			f.vars[once(n)] = n.last()
 		case "resource_declaration":

@@ -1,0 +1,242 @@
+package infra
+
+import (
+	"bytes"
+	"encoding/json"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/alecthomas/kong"
+
+	"azsqloutbox/cmd/outbox-dev/local"
+	"azsqloutbox/cmd/outbox-worker/service"
+	"azsqloutbox/scripts"
+)
+
+// values that only a deployment knows, by the expression that stands for them.
+var deployed = map[string]string{
+	"sqlHost":                              "contoso.database.windows.net",
+	"identities.outputs.workerClientId":    "00000000-0000-0000-0000-000000000001",
+	"identities.outputs.workerPrincipalId": "00000000-0000-0000-0000-000000000002",
+	"identities.outputs.jobsClientId":      "00000000-0000-0000-0000-000000000003",
+	"identities.outputs.jobsPrincipalId":   "00000000-0000-0000-0000-000000000004",
+	"serviceBus.outputs.host":              "contoso.servicebus.windows.net",
+	"environment.outputs.id":               "/environment",
+	"entities[0].name":                     "orders",
+	"resourceGroup().location":             "westeurope",
+	"workerId":                             "/worker",
+	"jobsId":                               "/jobs",
+	"name":                                 "outbox",
+}
+
+// text is what a string expression comes to. given goes before the file's own
+// variables and the defaults of its parameters.
+func (f *file) text(t *testing.T, n *node, given map[string]string) string {
+	t.Helper()
+	if known, ok := given[n.Text]; ok {
+		return known
+	}
+	switch n.Kind {
+	case "number":
+		return n.Text
+	case "string":
+		if text, ok := n.literal(); ok {
+			return text
+		}
+		var b strings.Builder
+		for _, c := range n.Children {
+			switch c.Kind {
+			case "string_content":
+				b.WriteString(c.Text)
+			case "escape_sequence":
+				b.WriteString(strings.TrimPrefix(c.Text, `\`))
+			case "interpolation":
+				b.WriteString(f.text(t, c.Children[1], given))
+			}
+		}
+		return b.String()
+	case "identifier":
+		if of := f.vars[n.Text]; of != nil {
+			return f.text(t, of, given)
+		}
+		if p := f.params[n.Text]; p.preset != nil {
+			return f.text(t, p.preset, given)
+		}
+	case "call_expression":
+		if name := n.Children[0].Text; name == "string" || name == "uriComponent" {
+			return f.text(t, n.child("arguments").items()[0], given)
+		}
+	}
+	t.Fatalf("%s:%d: this test cannot work out %s", f.name, n.Line, n.Text)
+	return ""
+}
+
+// container is the first one of a resource, as main.bicep's module call makes it.
+func container(t *testing.T, moduleName, resourceName string) (args []string, env map[string]string) {
+	t.Helper()
+	all := bicep(t)
+	main := all["main.bicep"]
+	m := main.modules[moduleName]
+	f := all[m.path]
+	given := map[string]string{}
+	for _, p := range m.body.property("params").items() {
+		if main.kind(p.last()) == "int" || main.typeKind(f.params[p.key()].of) == "string" {
+			if slices.Contains([]string{"registryServer", "routes", "otlpEndpoint", "scalerSecretUrl", "image"}, p.key()) {
+				continue // they do not become settings
+			}
+			given[p.key()] = main.text(t, p.last(), deployed)
+		}
+	}
+	env = map[string]string{}
+	for _, s := range f.sets(f.resources[resourceName].body, "") {
+		switch s.path {
+		case "properties.template.containers[].args[]":
+			args = append(args, f.text(t, s.value, given))
+		case "properties.template.containers[].env[]":
+			name, _ := s.value.property("name").literal()
+			if name == "OUTBOX_SERVICEBUS_RATE" {
+				given["serviceBusRate"] = "450" // the default, 0, leaves it out
+			}
+			if name == "OTEL_EXPORTER_OTLP_ENDPOINT" {
+				continue // OpenTelemetry's own
+			}
+			env[name] = f.text(t, s.value.property("value"), given)
+		}
+	}
+	return args, env
+}
+
+// TestTheWorkerTakesItsSettings parses them as the worker does.
+func TestTheWorkerTakesItsSettings(t *testing.T) {
+	_, env := container(t, "worker", "worker")
+	var settings service.Settings
+	vars := kong.Vars(service.Defaults())
+	vars["credentials"] = "any"
+	model, err := kong.New(&settings, kong.DefaultEnvars("OUTBOX"), vars)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var known []string
+	for _, flag := range model.Model.Flags {
+		known = append(known, flag.Envs...)
+	}
+	for name := range env {
+		if !slices.Contains(known, name) {
+			t.Errorf("the worker has no setting %s", name)
+		}
+	}
+	for _, output := range bicep(t)["main.bicep"].outputs["settings"].last().items() {
+		if name, _, _ := strings.Cut(strings.Trim(output.Text, "'"), "="); !slices.Contains(known, name) {
+			t.Errorf("output settings: the worker has no setting %s", name)
+		}
+	}
+	if len(env) < 12 {
+		t.Errorf("only these settings were found: %v", env)
+	}
+	for name, value := range env {
+		t.Setenv(name, value)
+	}
+	var stdout, stderr bytes.Buffer
+	if _, ok := service.Parse(&settings, "outbox-worker", "", nil, &stdout, &stderr); !ok {
+		t.Fatalf("the worker says %s of %v", stderr.String(), env)
+	}
+	if err := settings.SQL.Check(); err != nil {
+		t.Error(err)
+	}
+	if settings.Process.Listen != ":8080" || settings.ServiceBus.Namespace != "contoso.servicebus.windows.net" || settings.ServiceBus.Rate != 450 {
+		t.Errorf("the settings are %+v", settings)
+	}
+}
+
+// TestTheJobsRun starts outboxctl with the arguments and the settings of the jobs,
+// on an embedded engine.
+func TestTheJobsRun(t *testing.T) {
+	program := filepath.Join(t.TempDir(), "outboxctl")
+	if output, err := exec.Command("go", "build", "-o", program, "../cmd/outboxctl").CombinedOutput(); err != nil {
+		t.Fatalf("%v: %s", err, output)
+	}
+	stack, err := local.Start(t.Context(), local.Config{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = stack.Close() })
+	for _, job := range []string{"purge", "rebuild"} {
+		args, env := container(t, "jobs", job)
+		if !slices.Contains(args, "--execute") || args[0] != job {
+			t.Errorf("%s runs %v, which changes nothing", job, args)
+		}
+		env["OUTBOX_SQL_DSN"] = stack.SQL.DSN()
+		c := exec.Command(program, args...)
+		c.Env = os.Environ()
+		for name, value := range env {
+			c.Env = append(c.Env, name+"="+value)
+		}
+		var stdout, stderr bytes.Buffer
+		c.Stdout, c.Stderr = &stdout, &stderr
+		if err := c.Run(); err != nil || !json.Valid(stdout.Bytes()) {
+			t.Errorf("outboxctl %v with %v: %v\n%s%s", args, env, err, &stdout, &stderr)
+		}
+	}
+	// Every variable is one that outboxctl has: it does not say so of unknown ones.
+	tags := strings.Join(slices.Collect(func(yield func(string) bool) {
+		for _, text := range files(t, "../cmd/outboxctl/*.go") {
+			if !yield(text) {
+				return
+			}
+		}
+	}), "\n")
+	for _, job := range []string{"purge", "rebuild"} {
+		_, env := container(t, "jobs", job)
+		for name := range env {
+			shared := slices.Contains([]string{"OUTBOX_SQL_DSN", "OUTBOX_SCHEMA", "OUTBOX_TABLE"}, name)
+			if !shared && !strings.Contains(tags, `env:"`+name+`"`) {
+				t.Errorf("outboxctl has no setting %s", name)
+			}
+		}
+	}
+}
+
+// TestTheUsersGetTheirRoles runs the output "users" after the two scripts, with a
+// password in place of Entra, and twice.
+func TestTheUsersGetTheirRoles(t *testing.T) {
+	stack, err := local.Start(t.Context(), local.Config{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = stack.Close() })
+	run := func(batch string) {
+		t.Helper()
+		if _, err := stack.SQL.Exec(t.Context(), batch); err != nil {
+			t.Fatalf("%v in %s", err, batch)
+		}
+	}
+	for _, script := range []func(scripts.Options) (string, error){scripts.Grants, scripts.JobGrants} {
+		text, err := script(scripts.Options{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, batch := range scripts.Batches(text) {
+			run(batch)
+		}
+	}
+	main := bicep(t)["main.bicep"]
+	for range 2 {
+		for _, line := range main.outputs["users"].last().items() {
+			text := main.text(t, line, deployed)
+			run(strings.Replace(text, "FROM EXTERNAL PROVIDER", "WITH PASSWORD = 'Correct-Horse-1'", 1))
+		}
+	}
+	for user, role := range map[string]string{"outbox-worker": "outbox_event_role", "outbox-jobs": "outbox_event_jobs_role"} {
+		sets, err := stack.SQL.Exec(t.Context(), "SELECT IS_ROLEMEMBER('"+role+"', '"+user+"') AS is_member")
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := sets[0].Rows[0][0]; got != int64(1) {
+			t.Errorf("%s in %s: %v", user, role, got)
+		}
+	}
+}
