@@ -24,8 +24,7 @@ var resultTypes = map[string][]any{
 	"doctor":                       {doctor.Report{}},
 	"diagnose":                     {diagnose.Report{}},
 	"size":                         {sizing.Plan{}},
-
-	"bench claim": {benchResult{}},
+	"bench claim":                  {benchResult{}},
 }
 
 // docs/json.md has every key that a command prints, and no other.

@@ -33,8 +33,7 @@ type cli struct {
 
 	Diagnose diagnoseCmd `cmd:"" help:"What the database says: costs, plans, size, indexes, waits."`
 	Size     sizeCmd     `cmd:"" help:"What a rate of events needs: vCores, log, storage, Service Bus, replicas. Asks no database."`
-
-	Bench benchCmd `cmd:"" help:"Measurements on this database."`
+	Bench    benchCmd    `cmd:"" help:"Measurements on this database."`
 
 	Database service.DatabaseSettings `embed:"" group:"Database"`
 	JSON     bool                     `name:"json" help:"Print the result as one JSON object; docs/json.md lists the keys."`

@@ -103,7 +103,7 @@ type Report struct {
 	Notes   []string `json:"notes"`
 }
 
-// Result is what one strategy cost with one form of the claim index. What the
+// Result is what one strategy, or Insert, cost with one form of the claim index. What the
 // server did not say, or had forgotten, is nil.
 type Result struct {
 	Strategy string `json:"strategy"`
@@ -179,12 +179,12 @@ func (b Bench) plan(ctx context.Context, d *sqlserver.Dedicated) (plan, error) {
 		p.columns[c.Name] = c
 	}
 	p.Payload = len(payloadOf(b.Payload, p.columns["payload"]))
-	p.Log, p.Space = estimate(p.Rows, p.Payload, p.columns["payload"])
+	p.Log, p.Space = estimate(p.Rows+(p.Rounds+1)*p.Batch, p.Payload, p.columns["payload"])
 	if len(others) > 0 {
 		p.note("the scratch table is without %s, which no statement of the outbox uses: the rows of %s are longer", strings.Join(others, ", "), p.Table)
 	}
-	if highest := p.columns["id"].Highest; int64(p.Rows) > highest {
-		return p, fmt.Errorf("field Rows is %d, and an id of the type %s goes to %d: %w", p.Rows, p.columns["id"].Declaration, highest, maintenance.ErrSetting)
+	if last, highest := int64(p.Rows+(p.Rounds+1)*p.Batch), p.columns["id"].Highest; last > highest {
+		return p, fmt.Errorf("field Rows is %d: with what is inserted while it is measured the ids go to %d, and those of the type %s to %d: %w", p.Rows, last, p.columns["id"].Declaration, highest, maintenance.ErrSetting)
 	}
 	return p, b.permitted(ctx, d, &p, rights)
 }
@@ -199,9 +199,9 @@ func (b Bench) permitted(ctx context.Context, d *sqlserver.Dedicated, p *plan, h
 	refuse := func(found, remedy string) error {
 		return &maintenance.Refusal{Task: "bench claim beside " + p.Table, Found: found, Remedy: remedy}
 	}
-	if !has.create {
-		return refuse("this login may not create a table in the schema "+schemaName(b.Names),
-			fmt.Sprintf("GRANT CREATE TABLE TO %s; GRANT ALTER ON SCHEMA::%s TO %s;", has.quotedUser(), quoted(schemaName(b.Names)), has.quotedUser()))
+	if len(has.grants) > 0 {
+		return refuse("this login may not make a table in the schema "+schemaName(b.Names)+" and work with it",
+			"run it as a member of db_owner, or give it the right: "+strings.Join(has.grants, " "))
 	}
 	err := d.Use(ctx, "see whether the costs of statements can be read", func(conn *sql.Conn) error {
 		_, err := readStats(ctx, conn, quoted(scratchNames(b.Names).Table))
@@ -218,10 +218,10 @@ func (b Bench) permitted(ctx context.Context, d *sqlserver.Dedicated, p *plan, h
 		if err != nil {
 			return err
 		}
-		if _, err = readLogBytes(ctx, tx); err != nil {
-			return err // the connection is dropped, and the transaction with it
-		}
-		return tx.Rollback()
+		// Always: a connection with an open transaction cannot be closed.
+		defer func() { _ = tx.Rollback() }()
+		_, err = readLogBytes(ctx, tx)
+		return err
 	})
 	if remedy, missing := diagnose.MissingRight(ctx, d, b.Names, err); missing {
 		p.note("the log is unknown: sys.dm_tran_database_transactions cannot be read: %s", remedy)

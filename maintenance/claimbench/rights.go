@@ -4,34 +4,57 @@ import (
 	"context"
 	"database/sql"
 	"fmt"
+	"strings"
 
 	mssql "github.com/microsoft/go-mssqldb"
 
 	"azsqloutbox/sqlserver"
 )
 
-// CREATE TABLE needs both (sql-docs, create-table-transact-sql.md, Permissions);
-// HAS_PERMS_BY_NAME none, and is NULL for a schema that is not there
+// CREATE TABLE needs ALTER on the schema too (sql-docs,
+// create-table-transact-sql.md, Permissions), and who makes a table in the schema of
+// another does not own it: what is done with it needs rights of its own. They are
+// asked for on the schema, where alone they can be given before. HAS_PERMS_BY_NAME
+// needs none, and is NULL for a schema that is not there
 // (has-perms-by-name-transact-sql.md).
 const rightsSQL = `-- outbox:BenchRights
+DECLARE @kind VARCHAR(10) = 'SCHEMA';
 SELECT HAS_PERMS_BY_NAME(DB_NAME(), 'DATABASE', 'CREATE TABLE') AS may_create,
-       HAS_PERMS_BY_NAME(@schema, 'SCHEMA', 'ALTER') AS may_alter,
+       HAS_PERMS_BY_NAME(@schema, @kind, 'ALTER') AS may_alter,
+       HAS_PERMS_BY_NAME(@schema, @kind, 'SELECT') AS may_select,
+       HAS_PERMS_BY_NAME(@schema, @kind, 'INSERT') AS may_insert,
+       HAS_PERMS_BY_NAME(@schema, @kind, 'UPDATE') AS may_update,
+       HAS_PERMS_BY_NAME(@schema, @kind, 'DELETE') AS may_delete,
        USER_NAME() AS user_name;`
 
+// rights are those that a scratch table needs; grants give what is missing.
 type rights struct {
-	create bool
-	user   string
+	grants []string
 }
-
-func (r rights) quotedUser() string { return quoted(r.user) }
 
 func quoted(name string) string { return mssql.TSQLQuoter{}.ID(name) }
 
 func readRights(ctx context.Context, conn *sql.Conn, n sqlserver.Names) (rights, error) {
-	var create, alter sql.NullBool
+	var create sql.NullBool
 	var user sql.NullString
-	if err := conn.QueryRowContext(ctx, rightsSQL, sql.Named("schema", quoted(schemaName(n)))).Scan(&create, &alter, &user); err != nil {
+	names := []string{"ALTER", "SELECT", "INSERT", "UPDATE", "DELETE"}
+	has := make([]sql.NullBool, len(names))
+	into := []any{&create, &has[0], &has[1], &has[2], &has[3], &has[4], &user}
+	if err := conn.QueryRowContext(ctx, rightsSQL, sql.Named("schema", quoted(schemaName(n)))).Scan(into...); err != nil {
 		return rights{}, fmt.Errorf("ask for the rights of this login: %w", err)
 	}
-	return rights{create: create.Bool && alter.Bool, user: user.String}, nil
+	var r rights
+	if !create.Bool {
+		r.grants = append(r.grants, fmt.Sprintf("GRANT CREATE TABLE TO %s;", quoted(user.String)))
+	}
+	var missing []string
+	for i, name := range names {
+		if !has[i].Bool {
+			missing = append(missing, name)
+		}
+	}
+	if len(missing) > 0 {
+		r.grants = append(r.grants, fmt.Sprintf("GRANT %s ON SCHEMA::%s TO %s;", strings.Join(missing, ", "), quoted(schemaName(n)), quoted(user.String)))
+	}
+	return r, nil
 }

@@ -87,7 +87,7 @@ func TestRunMeasuresEveryStrategyWithBothIndexes(t *testing.T) {
 	var got []string
 	for _, x := range r.Results {
 		got = append(got, fmt.Sprintf("%s/%s: %d events in %d batches of %d round trips", x.Strategy, x.Index, x.Events, x.Batches, x.RoundTrips))
-		if x.CPU == nil || x.Elapsed == nil || x.Reads == nil || *x.Reads <= 0 || *x.Elapsed < *x.CPU || x.BatchMillis <= 0 {
+		if x.CPU == nil || x.Elapsed == nil || x.Reads == nil || *x.Reads <= 0 && x.Strategy != claimbench.Insert || *x.Elapsed < *x.CPU || x.BatchMillis <= 0 {
 			t.Errorf("%+v", x)
 		}
 		if x.Log != nil {
@@ -100,10 +100,12 @@ func TestRunMeasuresEveryStrategyWithBothIndexes(t *testing.T) {
 		}
 	}
 	want := []string{
+		"insert/covering: 60 events in 3 batches of 3 round trips",
 		"pipeline/covering: 60 events in 3 batches of 4 round trips",
 		"update-output/covering: 60 events in 3 batches of 3 round trips",
 		"update-top/covering: 60 events in 3 batches of 3 round trips",
 		"delete-output/covering: 60 events in 3 batches of 3 round trips",
+		"insert/slim: 60 events in 3 batches of 3 round trips",
 		"pipeline/slim: 60 events in 3 batches of 4 round trips",
 		"update-output/slim: 60 events in 3 batches of 3 round trips",
 		"update-top/slim: 60 events in 3 batches of 3 round trips",

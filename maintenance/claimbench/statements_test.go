@@ -23,7 +23,7 @@ var kinds = map[string]string{
 	"leftoversSQL":     "Select",
 	"queryStatsSQL":    "Select",
 	"logBytesSQL":      "Select",
-	"rightsSQL":        "Select",
+	"rightsSQL":        "Declare Select",
 }
 
 // columns are those of a table that odd types have been chosen for.

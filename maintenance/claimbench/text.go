@@ -3,6 +3,7 @@ package claimbench
 import (
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 	"text/tabwriter"
 
@@ -27,12 +28,16 @@ func (r Report) Text(out io.Writer) error {
 	if len(r.Results) > 0 {
 		b.WriteByte('\n')
 		r.table(&b)
+		r.parts(&b)
 	}
 	for _, v := range r.Verdict {
 		fmt.Fprintf(&b, "\n%s", v)
 	}
 	if len(r.Verdict) > 0 {
-		b.WriteString("\n\nOf these only pipeline writes a receipt: a crash between claim and send loses nothing.\n")
+		b.WriteString("\n\nOnly pipeline writes a receipt, so that a crash between claim and send loses nothing.\n")
+	}
+	if len(r.Verdict) > 0 && slices.Contains(r.Strategies, DeleteOutput) {
+		b.WriteString("delete-output is no replacement: it spares the purge, and what it claims cannot be given back.\n")
 	}
 	for _, n := range r.Notes {
 		fmt.Fprintf(&b, "\nNote: %s.\n", n)
@@ -53,6 +58,21 @@ func (r Report) table(b *strings.Builder) {
 	}
 	_ = t.Flush() // into memory
 	b.WriteString("(CPU, reads, log and server time are for one event; statements and round trips for a batch)\n")
+}
+
+// parts is what each request of a strategy takes, where it has several: what the
+// receipt costs, above all.
+func (r Report) parts(b *strings.Builder) {
+	for _, x := range r.Results {
+		if len(x.Statements) < 2 {
+			continue
+		}
+		var list []string
+		for _, s := range x.Statements {
+			list = append(list, fmt.Sprintf("%s %s", strings.TrimPrefix(s.Statement, "Bench"), short(s.CPU/float64(r.Batch))))
+		}
+		fmt.Fprintf(b, "CPU µs of %s, %s: %s\n", x.Strategy, x.Index, strings.Join(list, ", "))
+	}
 }
 
 func known(v *float64) string {

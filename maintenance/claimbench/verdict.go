@@ -51,7 +51,7 @@ func judge(r *Report) {
 
 // best finds the least, and behind it the least of another strategy.
 func best(results []Result, of func(Result) *float64) *Best {
-	known := slices.DeleteFunc(slices.Clone(results), func(x Result) bool { return of(x) == nil || x.Strategy == DeleteOutput })
+	known := slices.DeleteFunc(slices.Clone(results), func(x Result) bool { return of(x) == nil || x.Strategy == DeleteOutput || x.Strategy == Insert })
 	if len(known) == 0 {
 		return nil
 	}
@@ -96,33 +96,39 @@ func (r *Report) say(what string, b *Best, text func(float64) string) {
 	r.Verdict = append(r.Verdict, s+".")
 }
 
-// compareIndexes says what the slim form gives and takes for one strategy.
+// compareIndexes says what the slim form gives and takes, for an event that is
+// inserted and claimed.
 func (r *Report) compareIndexes(strategy string) {
-	find := func(index string) (Result, bool) {
-		at := slices.IndexFunc(r.Results, func(x Result) bool { return x.Strategy == strategy && x.Index == index })
-		if at < 0 {
-			return Result{}, false
-		}
-		return r.Results[at], true
-	}
-	covering, ok := find(Covering)
-	slim, also := find(Slim)
-	if !ok || !also {
-		return
-	}
 	var parts []string
 	for _, m := range []struct {
-		what   string
-		c, now *float64
-	}{{"CPU", covering.CPU, slim.CPU}, {"reads", covering.Reads, slim.Reads}, {"log", covering.Log, slim.Log}} {
-		switch {
-		case m.c == nil || m.now == nil || *m.c == 0:
+		what, unit string
+		of         func(Result) *float64
+	}{
+		{"CPU", " µs", func(x Result) *float64 { return x.CPU }},
+		{"reads", "", func(x Result) *float64 { return x.Reads }},
+		{"log", " bytes", func(x Result) *float64 { return x.Log }},
+	} {
+		covering, ok := r.both(strategy, Covering, m.of)
+		slim, also := r.both(strategy, Slim, m.of)
+		if !ok || !also {
 			parts = append(parts, m.what+" unknown")
-		default:
-			parts = append(parts, fmt.Sprintf("%s %+.0f %%", m.what, 100*(*m.now / *m.c - 1)))
+			continue
+		}
+		parts = append(parts, fmt.Sprintf("%s %s instead of %s%s", m.what, short(slim), short(covering), m.unit))
+	}
+	r.Verdict = append(r.Verdict, fmt.Sprintf("Inserted and claimed by %s, an event costs with the slim index, not the covering one: %s.", strategy, strings.Join(parts, ", ")))
+}
+
+// both is what insert and claim take together; false where one is not known.
+func (r *Report) both(strategy, index string, of func(Result) *float64) (sum float64, ok bool) {
+	known := 0
+	for _, x := range r.Results {
+		if x.Index == index && (x.Strategy == strategy || x.Strategy == Insert) && of(x) != nil {
+			sum += *of(x)
+			known++
 		}
 	}
-	r.Verdict = append(r.Verdict, fmt.Sprintf("The slim claim index against the covering one, for %s: %s.", strategy, strings.Join(parts, ", ")))
+	return sum, known == 2
 }
 
 // short is a figure with three digits that count.
