@@ -186,7 +186,8 @@ func (b Bench) plan(ctx context.Context, d *sqlserver.Dedicated) (plan, error) {
 	if last, highest := int64(p.Rows+(p.Rounds+1)*p.Batch), p.columns["id"].Highest; last > highest {
 		return p, fmt.Errorf("field Rows is %d: with what is inserted while it is measured the ids go to %d, and those of the type %s to %d: %w", p.Rows, last, p.columns["id"].Declaration, highest, maintenance.ErrSetting)
 	}
-	return p, b.permitted(ctx, d, &p, rights)
+	err = b.permitted(ctx, d, &p, rights)
+	return p, err
 }
 
 func (p *plan) note(format string, args ...any) {
@@ -214,13 +215,7 @@ func (b Bench) permitted(ctx context.Context, d *sqlserver.Dedicated, p *plan, h
 		return err
 	}
 	err = d.Use(ctx, "see whether the log of a transaction can be read", func(conn *sql.Conn) error {
-		tx, err := conn.BeginTx(ctx, &sql.TxOptions{Isolation: sql.LevelReadCommitted})
-		if err != nil {
-			return err
-		}
-		// Always: a connection with an open transaction cannot be closed.
-		defer func() { _ = tx.Rollback() }()
-		_, err = readLogBytes(ctx, tx)
+		_, err := readLogBytes(ctx, conn) // of the statement's own transaction
 		return err
 	})
 	if remedy, missing := diagnose.MissingRight(ctx, d, b.Names, err); missing {

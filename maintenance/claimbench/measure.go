@@ -41,11 +41,11 @@ WHERE  CHARINDEX(@name, st.text) > 0;`
 // (sql-docs, db-id-transact-sql.md). (sys-dm-tran-database-transactions-transact-sql.md,
 // the same rights as above; current-transaction-id-transact-sql.md, none.)
 const logBytesSQL = `-- outbox:BenchLogBytes
+DECLARE @transaction BIGINT = CURRENT_TRANSACTION_ID();
 SELECT SUM(t.database_transaction_log_bytes_used) AS log_bytes
 FROM   sys.dm_tran_database_transactions AS t
-WHERE  t.transaction_id = CURRENT_TRANSACTION_ID()
-AND    t.database_id <> 2
-OPTION (RECOMPILE);`
+WHERE  t.transaction_id = @transaction
+AND    t.database_id <> 2;`
 
 // statKey is one statement of one plan.
 type statKey struct {
@@ -133,9 +133,14 @@ func between(before, after map[statKey]stat) []StatementCost {
 	return list
 }
 
+// querier is a *sql.Tx, or a *sql.Conn outside of one.
+type querier interface {
+	QueryRowContext(ctx context.Context, query string, args ...any) *sql.Row
+}
+
 // readLogBytes is what the open transaction has written to the log; not valid
 // where the server does not say.
-func readLogBytes(ctx context.Context, tx *sql.Tx) (n sql.NullInt64, err error) {
-	err = tx.QueryRowContext(ctx, logBytesSQL).Scan(&n)
+func readLogBytes(ctx context.Context, q querier) (n sql.NullInt64, err error) {
+	err = q.QueryRowContext(ctx, logBytesSQL).Scan(&n)
 	return n, err
 }

@@ -227,13 +227,15 @@ func (m *meter) batch(ctx context.Context, conn *sql.Conn, c *claimer) (s sample
 	c.requests = 0
 	begun := time.Now()
 	c.requests++
-	tx, err := conn.BeginTx(ctx, &sql.TxOptions{Isolation: sql.LevelReadCommitted})
+	// The transaction ends here and nowhere else: a context that is over would have
+	// database/sql roll it back beside the statement that it breaks off.
+	tx, err := conn.BeginTx(context.WithoutCancel(ctx), &sql.TxOptions{Isolation: sql.LevelReadCommitted})
 	if err != nil {
 		return s, fmt.Errorf("%s: begin: %w", c.strategy, err)
 	}
 	defer func() {
 		if err != nil {
-			_ = tx.Rollback() // the connection is dropped with any error
+			_ = tx.Rollback() // a connection with an open transaction cannot be closed
 		}
 	}()
 	if err := c.do(ctx, tx); err != nil {

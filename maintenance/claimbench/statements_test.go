@@ -22,7 +22,7 @@ var kinds = map[string]string{
 	"dropScratchSQL":   "DropTable",
 	"leftoversSQL":     "Select",
 	"queryStatsSQL":    "Select",
-	"logBytesSQL":      "Select",
+	"logBytesSQL":      "Declare Select",
 	"rightsSQL":        "Declare Select",
 }
 
