@@ -122,6 +122,9 @@ func (x *exec) createStatistics(sc *statementScope, st *ast.CreateStatisticsStat
 
 // updateStatistics has nothing to bring up to date; the names must be right.
 func (x *exec) updateStatistics(st *ast.UpdateStatisticsStatement) error {
+	if err := x.s.engine.reach(partsOf(st.SchemaObjectName)); err != nil {
+		return err
+	}
 	def, err := x.tableForDDL(st.SchemaObjectName, "UPDATE STATISTICS")
 	if err != nil {
 		return raise(2706, 16, 6, "Table '%s' does not exist.", objectText(st.SchemaObjectName))

@@ -54,12 +54,12 @@ func (x *exec) createTable(sc *statementScope, st *ast.CreateTableStatement) err
 // ownerSchema is the schema that a new object goes into; 2760 when there is
 // none of that name.
 func (e *Engine) ownerSchema(name *ast.SchemaObjectName) (string, error) {
+	if err := e.local(partsOf(name)); err != nil {
+		return "", err
+	}
 	s := e.catalog.schema(schemaOf(name))
 	if s == nil {
 		return "", raise(2760, 16, 1, "The specified schema name \"%s\" either does not exist or you do not have permission to use it.", schemaOf(name))
-	}
-	if db := name.DatabaseIdentifier; db != nil && db.Value != "" && !strings.EqualFold(db.Value, e.config.Database) {
-		return "", notModelled("objects in other databases")
 	}
 	return s.name, nil
 }

@@ -139,20 +139,17 @@ func (n *execProc) run(x *exec) (signal, error) {
 	if err != nil {
 		return goOn, err
 	}
-	schema, name := "", ""
+	var name []string
 	if n.byVar != nil {
 		v, err := x.value(n.byVar)
 		if err != nil {
 			return goOn, err
 		}
-		schema, name = splitName(v.S)
+		name = nameParts(v.S)
 	} else {
-		name = n.name.BaseIdentifier.Value
-		if n.name.SchemaIdentifier != nil {
-			schema = n.name.SchemaIdentifier.Value
-		}
+		name = partsOf(n.name)
 	}
-	status, err := x.call(schema, name, args)
+	status, err := x.callNamed(name, args)
 	if err != nil {
 		return goOn, err
 	}
@@ -188,6 +185,18 @@ func (n *execProc) arguments(x *exec) ([]argument, error) {
 		args[i] = out
 	}
 	return args, nil
+}
+
+// callNamed runs the procedure that a name of several parts means.
+func (x *exec) callNamed(parts []string, args []argument) (int32, error) {
+	if err := x.s.engine.local(parts); err != nil {
+		return 0, err
+	}
+	schema := ""
+	if len(parts) > 1 {
+		schema = parts[len(parts)-2]
+	}
+	return x.call(schema, parts[len(parts)-1], args)
 }
 
 // call runs a procedure by its name: the system's or the user's.

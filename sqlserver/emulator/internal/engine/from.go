@@ -300,10 +300,10 @@ func (c *compiler) table(name *ast.SchemaObjectName) (*tableDef, error) {
 
 // lookup finds an object by a name of one to three parts.
 func (e *Engine) lookup(name *ast.SchemaObjectName) (object, error) {
-	if name.ServerIdentifier != nil {
-		return nil, raiseBatch(7202, 11, 2, "Could not find server '%s' in sys.servers. Verify that the correct server name was specified.", name.ServerIdentifier.Value)
+	if err := e.reach(partsOf(name)); err != nil {
+		return nil, err
 	}
-	if db := name.DatabaseIdentifier; db != nil && db.Value != "" && !strings.EqualFold(db.Value, e.config.Database) {
+	if e.isOther(partsOf(name)) {
 		return nil, errNoObject(objectText(name))
 	}
 	if o := e.catalog.find(nameOf(schemaOf(name), name.BaseIdentifier.Value)); o != nil {
@@ -320,10 +320,12 @@ func schemaOf(name *ast.SchemaObjectName) string {
 	return name.SchemaIdentifier.Value
 }
 
-func objectText(name *ast.SchemaObjectName) string {
+func objectText(name *ast.SchemaObjectName) string { return strings.Join(partsOf(name), ".") }
+
+func partsOf(name *ast.SchemaObjectName) []string {
 	parts := make([]string, len(name.Identifiers))
 	for i, id := range name.Identifiers {
 		parts[i] = id.Value
 	}
-	return strings.Join(parts, ".")
+	return parts
 }

@@ -133,6 +133,9 @@ func (x *exec) securable(on *ast.SecurityTargetObject) (securable, object, error
 		return database, nil, nil
 	}
 	parts := identifiers(on.ObjectName.MultiPartIdentifier)
+	if err := x.s.engine.local(parts); err != nil {
+		return securable{}, nil, err
+	}
 	full := strings.Join(parts, ".")
 	c := x.s.engine.catalog
 	switch on.ObjectKind {

@@ -24,6 +24,9 @@ func (x *exec) settleObject(name *ast.SchemaObjectName) error {
 	if strings.HasPrefix(name.BaseIdentifier.Value, "#") {
 		return nil
 	}
+	if err := x.s.engine.reach(partsOf(name)); err != nil {
+		return err
+	}
 	return x.settle(schemaOf(name), name.BaseIdentifier.Value)
 }
 

@@ -33,8 +33,7 @@ func (s *session) RPC(ctx context.Context, proc string, params []tds.Param, w td
 			}
 			args[i] = a
 		}
-		schema, name := splitName(proc)
-		status, err := x.call(schema, name, args)
+		status, err := x.callNamed(nameParts(proc), args)
 		if err != nil {
 			if err = x.fail(err); err != nil {
 				return err

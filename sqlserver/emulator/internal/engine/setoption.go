@@ -157,6 +157,9 @@ func (b *builder) setDeadlockPriority(x ast.ScalarExpression, line int32) (node,
 }
 
 func (x *exec) setIdentityInsert(st *ast.SetIdentityInsertStatement) error {
+	if err := x.s.engine.reach(partsOf(st.Table)); err != nil {
+		return err
+	}
 	o, err := x.s.engine.lookup(st.Table)
 	if err != nil {
 		return raise(1088, 16, 11, "Cannot find the object \"%s\" because it does not exist or you do not have permissions.", objectText(st.Table))

@@ -135,7 +135,11 @@ func (b *builder) expression(x ast.ScalarExpression, line int32) *unit[*scalar] 
 func (b *builder) declareVariables(st *ast.DeclareVariableStatement) (node, error) {
 	var nodes []node
 	for _, d := range st.Declarations {
-		if def, ok := b.engine.tableTypeNamed(b.source(d.DataType)); ok {
+		name := b.source(d.DataType)
+		if err := b.engine.local(nameParts(name)); err != nil {
+			return nil, err
+		}
+		if def, ok := b.engine.tableTypeNamed(name); ok {
 			b.declareTable(d.VariableName.Value, def, false)
 			continue
 		}

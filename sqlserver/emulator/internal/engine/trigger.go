@@ -73,6 +73,9 @@ func (b *builder) triggerStatement(st ast.Statement) (n node, ok bool, err error
 }
 
 func (b *builder) createTrigger(st *triggerSyntax) (node, error) {
+	if err := b.engine.local(partsOf(st.name)); err != nil {
+		return nil, err
+	}
 	tr := &trigger{notForReplication: st.notForReplication}
 	if err := b.triggerKind(st, tr); err != nil {
 		return nil, err

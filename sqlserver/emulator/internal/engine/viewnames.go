@@ -83,8 +83,8 @@ func (e *Engine) elsewhere(name *ast.SchemaObjectName, key string) error {
 	switch {
 	case db == nil, db.Value == "", strings.EqualFold(db.Value, e.config.Database):
 		return nil
-	case e.config.Edition == AzureSQLDatabase && !strings.EqualFold(db.Value, "tempdb"):
-		return raiseBatch(40515, 15, 1, "Reference to database and/or server name in '%s' is not supported in this version of SQL Server.", objectText(name))
+	case e.config.Edition == AzureSQLDatabase:
+		return e.reach(partsOf(name))
 	case strings.EqualFold(db.Value, "master") && ofServer(key):
 		return nil
 	}
