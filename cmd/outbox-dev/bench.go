@@ -17,17 +17,17 @@ import (
 // benchCmd measures each strategy on the same rows, each with engines and a
 // worker in fresh processes of their own, one after the other.
 type benchCmd struct {
-	Strategies []string      `placeholder:"NAME,…" help:"Which of baseline, optimized, serial, output, pipeline, claim-only and publish-only to run. Default all."`
-	Network    []string      `default:"local" placeholder:"NAME,…" help:"local, or azure: 1 ms to the database and back, 8 ms to the broker. Default local."`
-	Backlog    int           `default:"100000" help:"Pending events that each strategy finds."`
-	Payload    int           `default:"600" placeholder:"BYTES" help:"Bytes of each payload, 80 to 2000. Default 600."`
-	Lanes      int           `default:"${lanes}" help:"Claim lanes of pipeline, claim-only and publish-only. The others have what their articles say."`
-	Batch      int           `default:"${batch}" help:"Events a claim of those three takes at most."`
-	Seconds    float64       `default:"15" help:"A strategy that has not emptied the backlog by then stops claiming, and is judged by what it moved."`
-	Lone       int           `default:"30" help:"Single events for an idle pipeline afterwards, to see how long each is in the outbox."`
-	IdlePoll   time.Duration `default:"${idle_poll}" help:"What the pipeline that waits for them has as --idle-poll."`
-	Chart      string        `placeholder:"FILE" help:"Draw the figures into an SVG file."`
-	JSON       bool          `name:"json" help:"Print the result as one JSON object."`
+	Strategies []string        `placeholder:"NAME,…" help:"Which of baseline, optimized, serial, output, pipeline, claim-only and publish-only to run. Default all."`
+	Network    []string        `default:"local" placeholder:"NAME,…" help:"local, or azure: 1 ms to the database and back, 8 ms to the broker. Default local."`
+	Backlog    int             `default:"100000" help:"Pending events that each strategy finds."`
+	Payload    int             `default:"600" placeholder:"BYTES" help:"Bytes of each payload, 80 to 2000. Default 600."`
+	Lanes      int             `default:"${lanes}" help:"Claim lanes of pipeline, claim-only and publish-only. The others have what their articles say."`
+	Batch      int             `default:"${batch}" help:"Events a claim of those three takes at most."`
+	Seconds    float64         `default:"15" help:"A strategy that has not emptied the backlog by then stops claiming, and is judged by what it moved."`
+	Lone       int             `default:"30" help:"Single events for an idle pipeline afterwards, to see how long each is in the outbox."`
+	IdlePoll   []time.Duration `default:"${idle_poll},50ms" placeholder:"DURATION,…" help:"What the pipeline that waits for them has as --idle-poll, once each. Default its own default, and 50ms."`
+	Chart      string          `placeholder:"FILE" help:"Draw the figures into an SVG file."`
+	JSON       bool            `name:"json" help:"Print the result as one JSON object."`
 }
 
 // benchNetworks are the round trips that the engines add to their own time.
@@ -49,8 +49,8 @@ func (c *benchCmd) Validate() error {
 		}
 	}
 	switch {
-	case c.IdlePoll < time.Millisecond:
-		return fmt.Errorf("--idle-poll is %s, it may be 1ms or more", c.IdlePoll)
+	case len(c.IdlePoll) == 0 || slices.Min(c.IdlePoll) < time.Millisecond:
+		return fmt.Errorf("--idle-poll is %v, it may be 1ms or more", c.IdlePoll)
 	case c.Backlog < 1 || c.Backlog > 5_000_000:
 		return fmt.Errorf("--backlog is %d, it may be 1 to 5000000", c.Backlog)
 	case c.Payload < smallestPayload || c.Payload > 2000:
@@ -140,15 +140,19 @@ func (c *benchCmd) measure(ctx context.Context, network, strategy string, log io
 	if r.Altered, err = broker.altered(); err != nil {
 		return r, err
 	}
-	if r.Outbox, err = broker.waits(0); err != nil {
+	fared, err := broker.waits(0)
+	if err != nil {
 		return r, err
 	}
+	r.Outbox = fared.Outbox
 	if strategy == "pipeline" && c.Lone > 0 && r.Processed == int64(c.Backlog) {
-		lone, err := c.lone(ctx, log, database, broker, table)
-		if err != nil {
-			return r, err
+		for i, poll := range c.IdlePoll {
+			lone, err := c.lone(ctx, log, stack, poll, c.Backlog+1+i*(c.Lone+1))
+			if err != nil {
+				return r, fmt.Errorf("single events, --idle-poll %s: %w", poll, err)
+			}
+			r.Lone = append(r.Lone, lone)
 		}
-		r.Lone = &lone
 	}
 	return r, nil
 }

@@ -7,7 +7,7 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"os/exec"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -127,19 +127,56 @@ func (c *benchEngineCmd) broker(s streams) error {
 	})
 }
 
-// waits is how long the events from the first on were in the outbox: from
-// created_at to the enqueued time, which are of one clock here, in whole
-// milliseconds.
-func waits(server *busemulator.Server, first string) benchTimes {
+// benchWaits are how some events fared between table and broker.
+type benchWaits struct {
+	// Outbox is from created_at to the enqueued time, which are of one clock here,
+	// in whole milliseconds.
+	Outbox benchTimes
+	// Behind is how many other messages were enqueued meanwhile.
+	Behind benchRanks
+	// First is when the first of them was enqueued.
+	First time.Time
+}
+
+// benchRanks are numbers of events.
+type benchRanks struct {
+	P50 int `json:"p50"`
+	P99 int `json:"p99"`
+	Max int `json:"max"`
+}
+
+// waits is how the events from the first on fared, among all messages.
+func waits(server *busemulator.Server, first string) (w benchWaits) {
 	from, _ := strconv.ParseInt(first, 10, 64)
 	l := &latencies{}
+	var arrivals []time.Time // of all messages, in their order
+	type lone struct {
+		created time.Time
+		at      int // in arrivals
+	}
+	var asked []lone
 	for m := range server.Each(local.Entity) {
 		id, _ := m.ApplicationProperties[servicebus.PropertyEventID].(int64)
 		if created, ok := m.ApplicationProperties[servicebus.PropertyCreatedAt].(time.Time); ok && id >= from {
+			if len(asked) == 0 || m.EnqueuedAt.Before(w.First) {
+				w.First = m.EnqueuedAt
+			}
+			asked = append(asked, lone{created, len(arrivals)})
 			l.add(&l.publish, m.EnqueuedAt.Sub(created))
 		}
+		arrivals = append(arrivals, m.EnqueuedAt)
 	}
-	return benchTimes{P50: l.quantile(&l.publish, .5), P99: l.quantile(&l.publish, .99)}
+	var behind []int
+	for _, e := range asked {
+		there, _ := slices.BinarySearchFunc(arrivals, e.created, time.Time.Compare)
+		behind = append(behind, max(0, e.at-there))
+	}
+	if n := len(behind); n > 0 {
+		slices.Sort(behind)
+		w.Behind = benchRanks{behind[n/2], behind[min(n*99/100, n-1)], behind[n-1]}
+	}
+	w.Outbox = benchTimes{P50: l.quantile(&l.publish, .5), P99: l.quantile(&l.publish, .99)}
+	return w
 }
 
 func answer(out io.Writer, address string, reply func(question string) any) error {
@@ -155,50 +192,22 @@ func answer(out io.Writer, address string, reply func(question string) any) erro
 
 // benchEngine is the parent's view of an engine's process.
 type benchEngine struct {
+	*benchProcess
 	address string
-	cmd     *exec.Cmd
-	in      io.WriteCloser
-	out     *bufio.Reader
 }
 
 // startBenchEngine returns when the engine listens.
 func startBenchEngine(ctx context.Context, log io.Writer, engine string, roundTrip time.Duration, payload int, env ...string) (*benchEngine, error) {
-	self, err := os.Executable()
+	p, err := startBenchProcess(ctx, log, env, "bench-engine", engine, "--round-trip", roundTrip.String(), "--payload", fmt.Sprint(payload))
 	if err != nil {
 		return nil, err
 	}
-	cmd := exec.CommandContext(ctx, self, "bench-engine", engine, "--round-trip", roundTrip.String(), "--payload", fmt.Sprint(payload))
-	cmd.Stderr, cmd.Env = log, append(os.Environ(), env...)
-	in, err := cmd.StdinPipe()
+	line, err := p.out.ReadString('\n')
 	if err != nil {
-		return nil, err
-	}
-	out, err := cmd.StdoutPipe()
-	if err != nil {
-		return nil, err
-	}
-	if err := cmd.Start(); err != nil {
-		return nil, fmt.Errorf("start the %s engine: %w", engine, err)
-	}
-	e := &benchEngine{cmd: cmd, in: in, out: bufio.NewReader(out)}
-	line, err := e.out.ReadString('\n')
-	if err != nil {
-		_ = e.close()
+		_ = p.close()
 		return nil, fmt.Errorf("the %s engine did not start: %w", engine, err)
 	}
-	e.address = strings.TrimSpace(line)
-	return e, nil
-}
-
-func (e *benchEngine) ask(question string, reply any) error {
-	if _, err := fmt.Fprintln(e.in, question); err != nil {
-		return fmt.Errorf("ask an engine's process: %w", err)
-	}
-	line, err := e.out.ReadBytes('\n')
-	if err != nil {
-		return fmt.Errorf("an engine's process answers nothing: %w", err)
-	}
-	return json.Unmarshal(line, reply)
+	return &benchEngine{p, strings.TrimSpace(line)}, nil
 }
 
 func (e *benchEngine) counts() (n benchCounts, err error) {
@@ -212,17 +221,27 @@ func (e *benchEngine) altered() (n int, err error) {
 	return n, err
 }
 
-// waits is how long the events from first on were in the outbox.
-func (e *benchEngine) waits(first int) (t benchTimes, err error) {
-	err = e.ask(fmt.Sprint(askWaits, " ", first), &t)
-	return t, err
+// waits is how the events from first on fared.
+func (e *benchEngine) waits(first int) (w benchWaits, err error) {
+	err = e.ask(fmt.Sprint(askWaits, " ", first), &w)
+	return w, err
 }
 
-// close ends the process and returns when it has ended.
-func (e *benchEngine) close() error {
-	_ = e.in.Close()
-	if err := e.cmd.Wait(); err != nil {
-		return fmt.Errorf("an engine's process: %w", err)
+// awaitReceived returns when so many messages have arrived.
+func (e *benchEngine) awaitReceived(ctx context.Context, want int64, patience time.Duration) error {
+	for deadline := time.Now().Add(patience); ; wait(ctx, 20*time.Millisecond) {
+		now, err := e.counts()
+		if err != nil {
+			return err
+		}
+		if now.Received >= want {
+			return nil
+		}
+		if ctx.Err() != nil {
+			return ctx.Err()
+		}
+		if time.Now().After(deadline) {
+			return fmt.Errorf("%d of %d messages arrived within %s", now.Received, want, patience)
+		}
 	}
-	return nil
 }

@@ -52,8 +52,9 @@ type benchResult struct {
 	// Outbox is how long the events of the backlog were in it, from their insert
 	// until the broker had them: mostly the time to empty it.
 	Outbox benchTimes `json:"outbox_ms"`
-	// Lone, of pipeline alone, is the same for single events on an idle worker.
-	Lone *benchLone `json:"lone,omitempty"`
+	// Lone, of pipeline alone, is the same for single events on an idle worker, for
+	// each --idle-poll.
+	Lone []benchLone `json:"lone,omitempty"`
 
 	// Requests to the database; those of them that carry statements; messages or
 	// batches sent to the broker.
@@ -161,8 +162,9 @@ depend on what else the machine does; counts do not.
 		if r.LimitShare > 0 {
 			fmt.Fprintf(w, "%s: pipeline reaches %.2f of what claim-only and publish-only allow together.\n", r.Network, r.LimitShare)
 		}
-		if r.Lone != nil {
-			fmt.Fprintf(w, "%s: a lone event is %s ms in the outbox of an idle pipeline, which sends %.1f statements a second.\n", r.Network, r.Lone.Outbox, r.Lone.Statements)
+		for _, l := range r.Lone {
+			fmt.Fprintf(w, "%s, --idle-poll %.0fms: a lone event is %s ms in the outbox of an idle pipeline, which sends %.1f statements a second and uses %.2f %% of a core; the first event was out %.0f ms after the start of the process.\n",
+				r.Network, l.IdlePollMS, l.Outbox, l.Statements, l.CPU, l.FirstEvent)
 		}
 	}
 	return nil

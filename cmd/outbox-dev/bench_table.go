@@ -67,6 +67,22 @@ func (t benchTable) insert(ctx context.Context, text, eventType string, first, l
 	return nil
 }
 
+const pendingBenchSQL = `-- outbox:BenchPending
+SELECT COUNT(*)
+FROM   (SELECT TOP (1) e.id
+        FROM   dbo.outbox_event AS e
+        WHERE  e.event_type = CAST(@event_type AS VARCHAR(100))
+        AND    e.status = 0) AS one;`
+
+// pending says whether an event of a type is.
+func (t benchTable) pending(ctx context.Context, eventType string) (bool, error) {
+	var n int
+	if err := t.QueryRowContext(ctx, pendingBenchSQL, sql.Named("event_type", mssql.VarCharMax(eventType))).Scan(&n); err != nil {
+		return false, fmt.Errorf("look for pending events: %w", err)
+	}
+	return n > 0, nil
+}
+
 const countBenchSQL = `-- outbox:BenchCount
 SELECT (SELECT COUNT(*) FROM dbo.outbox_event WHERE status = 1),
        (SELECT COUNT(*) FROM dbo.outbox_event_claim)

@@ -1,15 +1,15 @@
 package main
 
 import (
-	"bytes"
+	"bufio"
 	"context"
 	"database/sql"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"maps"
 	"os"
-	"os/exec"
 	"runtime"
 	"slices"
 	"sync/atomic"
@@ -116,10 +116,13 @@ func (c *benchWorkerCmd) Run(ctx context.Context, s streams) error {
 	if job.Strategy == idleWorker {
 		var stop context.CancelFunc
 		ctx, stop = context.WithCancel(ctx)
+		ended := make(chan struct{})
 		go func() {
+			defer close(ended)
 			defer stop()
-			_, _ = io.Copy(io.Discard, os.Stdin)
+			answerCPU(io.MultiReader(input.Buffered(), os.Stdin), s.out)
 		}()
+		defer func() { <-ended }()
 	}
 	strategy, ok := benchStrategies[job.Strategy]
 	if !ok {
@@ -151,32 +154,44 @@ func (c *benchWorkerCmd) Run(ctx context.Context, s streams) error {
 	return json.NewEncoder(s.out).Encode(done)
 }
 
+// answerCPU answers each line with the CPU time of this process, until the input
+// ends.
+func answerCPU(in io.Reader, out io.Writer) {
+	for lines := bufio.NewScanner(in); lines.Scan(); {
+		if len(lines.Bytes()) > 0 {
+			_ = json.NewEncoder(out).Encode(cpuTime())
+		}
+	}
+}
+
 // keepHeapFloor gives every strategy the collector's setting of outbox-worker,
 // whose heap.go says why.
 func keepHeapFloor() *[20 << 20]byte { return new([20 << 20]byte) }
 
 // runBenchWorker runs a strategy to its end.
 func runBenchWorker(ctx context.Context, log io.Writer, job benchJob) (done benchDone, err error) {
-	text, err := json.Marshal(job)
+	p, err := startBenchWorker(ctx, log, job)
 	if err != nil {
 		return done, err
 	}
-	return startBenchWorker(ctx, log, bytes.NewReader(text))
+	answer := p.answer(&done)
+	if err := p.close(); err != nil { // it says why there is no answer
+		return done, err
+	}
+	return done, answer
 }
 
-// startBenchWorker runs the strategy of the job that input holds.
-func startBenchWorker(ctx context.Context, log io.Writer, input io.Reader) (done benchDone, err error) {
-	self, err := os.Executable()
+// startBenchWorker starts the process of a strategy. It answers once, when the
+// strategy ends; that of the idle worker ends with its input.
+func startBenchWorker(ctx context.Context, log io.Writer, job benchJob) (*benchProcess, error) {
+	p, err := startBenchProcess(ctx, log, nil, "bench-worker")
 	if err != nil {
-		return done, err
+		return nil, err
 	}
-	cmd := exec.CommandContext(ctx, self, "bench-worker")
-	cmd.Stdin, cmd.Stderr = input, log
-	out, err := cmd.Output()
-	if err != nil {
-		return done, fmt.Errorf("the strategy's process: %w", err)
+	if err := json.NewEncoder(p.in).Encode(job); err != nil {
+		return nil, errors.Join(fmt.Errorf("tell a strategy's process its job: %w", err), p.close())
 	}
-	return done, json.Unmarshal(out, &done)
+	return p, nil
 }
 
 // benchObserver takes the times of the strategies that are a worker.Worker, and

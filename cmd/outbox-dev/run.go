@@ -17,9 +17,10 @@ type cli struct {
 	Chaos chaosCmd `cmd:"" help:"Real workers against kills, outages and every other fault; proves by data that nothing was lost."`
 
 	Bench struct {
-		Strategies benchCmd   `cmd:"" default:"withargs" help:"The worker beside the strategies of the articles it started from, on the same rows. What bench alone does."`
-		Growth     growthCmd  `cmd:"" help:"Rows touched a batch, the larger the backlog and the table."`
-		Workers    workersCmd `cmd:"" help:"Whether several workers on one table stand in each other's way."`
+		Strategies benchCmd    `cmd:"" default:"withargs" help:"The worker beside the strategies of the articles it started from, on the same rows. What bench alone does."`
+		Growth     growthCmd   `cmd:"" help:"Rows touched a batch, the larger the backlog and the table."`
+		Workers    workersCmd  `cmd:"" help:"Whether several workers on one table stand in each other's way."`
+		Fairness   fairnessCmd `cmd:"" help:"How long new events of other types wait while a fresh worker drains a backlog of one."`
 	} `cmd:"" help:"What an event costs."`
 
 	Worker workerCmd `cmd:"" hidden:"" help:"outbox-worker, for the commands that need processes."`
