@@ -1,6 +1,6 @@
 # What a contributor types. `make check` is what .ci/run does.
 
-.PHONY: build test race lint fmt check demo image test-real
+.PHONY: build test race lint fmt check fuzz demo image test-real
 
 build:
 	go build -trimpath -o bin/ ./cmd/...
@@ -20,6 +20,10 @@ fmt:
 	go tool gofumpt -w .
 
 check: lint test race
+
+# Every fuzz target for 20 seconds.
+fuzz:
+	.ci/fuzz
 
 demo:
 	go run ./cmd/outbox-dev demo

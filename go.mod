@@ -2,6 +2,8 @@ module azsqloutbox
 
 go 1.26.0
 
+toolchain go1.26.8
+
 require (
 	github.com/Azure/azure-sdk-for-go/sdk/azcore v1.23.3
 	github.com/Azure/azure-sdk-for-go/sdk/azidentity v1.15.0

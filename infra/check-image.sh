@@ -27,15 +27,14 @@ runroot = "$work/run"
 END
 export CONTAINERS_STORAGE_CONF="$work/storage.conf"
 
-base=$(sed -n 's/^FROM \(golang:[^ ]*\) AS build$/\1/p' infra/Dockerfile)
-[ -n "$base" ] || { echo "infra/Dockerfile: no FROM golang:… AS build"; exit 1; }
+base=$(sed -n 's/^FROM \(.*\/golang:[^ ]*\) AS build$/\1/p' infra/Dockerfile)
+[[ ${base##*/} == golang:$(go env GOVERSION | sed 's/^go//')-* ]] || {
+	echo "the base image is $base, and this machine has $(go env GOVERSION): what they build would differ"
+	exit 1
+}
 # chroot: no namespaces and no cgroups, so that it works inside a container too.
 build=(buildah bud --quiet --isolation chroot --format docker)
 if [ "${OUTBOX_IMAGE_PULL:-}" != 1 ]; then
-	[[ $base == golang:$(go env GOVERSION | sed 's/^go//')-* ]] || {
-		echo "the base image is $base, and this machine has $(go env GOVERSION)"
-		exit 1
-	}
 	goroot=$(go env GOROOT) modules=$(go env GOMODCACHE) cache=$(go env GOCACHE)
 	mkdir -p "$work/base"/{etc,tmp,usr,root,"$goroot","$modules","$cache"}
 	for folder in bin lib lib64; do ln -s "usr/$folder" "$work/base/$folder"; done
@@ -44,7 +43,7 @@ if [ "${OUTBOX_IMAGE_PULL:-}" != 1 ]; then
 	buildah config --env PATH="$goroot/bin:/usr/bin:/bin" --env HOME=/root --env GOFLAGS= \
 		--env GOPROXY="$(go env GOPROXY)" --env GOSUMDB="$(go env GOSUMDB)" --env GOMODCACHE="$modules" \
 		--env GOCACHE="$cache" "$container"
-	buildah commit --quiet "$container" "docker.io/library/$base" >/dev/null
+	buildah commit --quiet "$container" "$base" >/dev/null
 	buildah rm "$container" >/dev/null
 	build+=(--pull-never --volume /usr:/usr:ro --volume /etc/ssl:/etc/ssl:ro
 		--volume "$goroot:$goroot:ro" --volume "$modules:$modules")
