@@ -37,6 +37,15 @@ param zoneRedundant bool = false
 
 // Service Bus
 
+@description('Name of a namespace that exists, with the entities in it: the worker then only gets the right to send to them. Empty to make both.')
+param serviceBusNamespace string = ''
+
+@description('Resource group of that namespace.')
+param serviceBusResourceGroup string = resourceGroup().name
+
+@description('Alias of a geo-disaster recovery pair, for the worker to send to; empty for the namespace itself.')
+param serviceBusAlias string = ''
+
 @allowed(['Standard', 'Premium'])
 param serviceBusSku string = 'Standard'
 
@@ -78,6 +87,9 @@ param sqlAdminObjectId string = ''
 
 @allowed(['Group', 'User', 'Application'])
 param sqlAdminType string = 'Group'
+
+@description('First part of every MessageID; empty for database.schema.table. Workers of one table must agree on it.')
+param source string = ''
 
 param schema string = 'dbo'
 param table string = 'outbox_event'
@@ -191,18 +203,33 @@ module environment 'modules/environment.bicep' = {
 
 var privateBus = privateNetwork && serviceBusSku == 'Premium'
 
-module serviceBus 'modules/servicebus.bicep' = {
+var namespaceName = empty(serviceBusNamespace) ? '${name}-${uniqueString(resourceGroup().id)}' : serviceBusNamespace
+var serviceBusHost = '${empty(serviceBusAlias) ? namespaceName : serviceBusAlias}.servicebus.windows.net'
+
+module serviceBus 'modules/servicebus.bicep' = if (empty(serviceBusNamespace)) {
   name: 'outbox-servicebus'
   params: {
-    name: name
+    namespaceName: namespaceName
     location: location
     skuName: serviceBusSku
     messagingUnits: messagingUnits
     entities: entities
     duplicateDetectionWindow: duplicateDetectionWindow
+    privateOnly: privateBus
+  }
+}
+
+module senders 'modules/senders.bicep' = {
+  name: 'outbox-senders'
+  scope: resourceGroup(empty(serviceBusNamespace) ? resourceGroup().name : serviceBusResourceGroup)
+  dependsOn: [
+    serviceBus
+  ]
+  params: {
+    namespaceName: namespaceName
+    entities: entities
     senderPrincipalId: identities.outputs.workerPrincipalId
     senderIdentityId: workerId
-    privateOnly: privateBus
   }
 }
 
@@ -213,7 +240,7 @@ module serviceBusEndpoint 'modules/endpoint.bicep' = if (privateBus) {
     location: location
     networkId: network!.outputs.id
     subnetId: network!.outputs.endpointsSubnetId
-    targetId: serviceBus.outputs.id
+    targetId: senders.outputs.id
     groupId: 'namespace'
   }
 }
@@ -266,8 +293,10 @@ var dsnEnd = '@${sqlHost}?database=${uriComponent(databaseName)}&fedauth=ActiveD
 
 module worker 'modules/worker.bicep' = {
   name: 'outbox-worker'
-  // Before its names lead to the private endpoints, the worker would be turned away.
+  // Before its roles are given and its names lead to the private endpoints, the worker
+  // would be turned away.
   dependsOn: [
+    senders
     serviceBusEndpoint
     sqlEndpoint
   ]
@@ -280,9 +309,10 @@ module worker 'modules/worker.bicep' = {
     registryServer: registryServer
     image: image
     sqlDsn: 'sqlserver://${identities.outputs.workerClientId}${dsnEnd}'
+    source: source
     schema: schema
     table: table
-    serviceBusHost: serviceBus.outputs.host
+    serviceBusHost: serviceBusHost
     entityName: entities[0].name
     routes: routes
     serviceBusRate: serviceBusRate
@@ -335,7 +365,7 @@ output settings string[] = [
   'OUTBOX_SQL_DSN=sqlserver://${identities.outputs.workerClientId}${dsnEnd}'
   'OUTBOX_SCHEMA=${schema}'
   'OUTBOX_TABLE=${table}'
-  'OUTBOX_SERVICEBUS_NAMESPACE=${serviceBus.outputs.host}'
+  'OUTBOX_SERVICEBUS_NAMESPACE=${serviceBusHost}'
   'OUTBOX_SERVICEBUS_CREDENTIAL=managed-identity'
   'OUTBOX_SERVICEBUS_CLIENT_ID=${identities.outputs.workerClientId}'
   'OUTBOX_ENTITY=${entities[0].name}'

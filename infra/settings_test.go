@@ -24,7 +24,7 @@ var deployed = map[string]string{
 	"identities.outputs.workerPrincipalId": "00000000-0000-0000-0000-000000000002",
 	"identities.outputs.jobsClientId":      "00000000-0000-0000-0000-000000000003",
 	"identities.outputs.jobsPrincipalId":   "00000000-0000-0000-0000-000000000004",
-	"serviceBus.outputs.host":              "contoso.servicebus.windows.net",
+	"serviceBusHost":                       "contoso.servicebus.windows.net",
 	"environment.outputs.id":               "/environment",
 	"entities[0].name":                     "orders",
 	"resourceGroup().location":             "westeurope",

@@ -8,6 +8,7 @@ param clientId string
 param registryServer string
 param image string
 param sqlDsn string
+param source string
 param schema string
 param table string
 param serviceBusHost string
@@ -41,6 +42,7 @@ var settings = [
   { name: 'OUTBOX_LISTEN', value: ':${port}' }
 ]
 var destination = empty(routes) ? [{ name: 'OUTBOX_ENTITY', value: entityName }] : [{ name: 'OUTBOX_CONFIG', value: '/etc/outbox/routes.yaml' }]
+var origin = empty(source) ? [] : [{ name: 'OUTBOX_SOURCE', value: source }]
 var rate = serviceBusRate > 0 ? [{ name: 'OUTBOX_SERVICEBUS_RATE', value: string(serviceBusRate) }] : []
 var telemetry = empty(otlpEndpoint) ? [] : [{ name: 'OTEL_EXPORTER_OTLP_ENDPOINT', value: otlpEndpoint }]
 
@@ -102,7 +104,7 @@ resource worker 'Microsoft.App/containerApps@2026-01-01' = {
         {
           name: 'worker'
           image: image
-          env: concat(settings, destination, rate, telemetry)
+          env: concat(settings, destination, origin, rate, telemetry)
           resources: {
             cpu: json(cpu)
             memory: memory
