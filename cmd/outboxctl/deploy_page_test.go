@@ -21,7 +21,7 @@ import (
 // cell, what comes of them in the others.
 func sizeRow(args string, p sizing.Plan) string {
 	vCores := "`" + p.Objective + "`"
-	if !p.Fits {
+	if noSize(p) {
 		vCores = "no size"
 	}
 	broker := fmt.Sprintf("Standard, %.4g credits/s", p.CreditsPerSecond)

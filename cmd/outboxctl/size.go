@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 	"text/tabwriter"
 	"time"
@@ -67,6 +68,11 @@ var limitingWords = map[string]string{
 	sizing.FactorSmallest: "the smallest size is enough",
 }
 
+// noSize says whether the tier has no size for one of the factors.
+func noSize(p sizing.Plan) bool {
+	return slices.ContainsFunc(p.Factors, func(f sizing.Factor) bool { return f.VCores == 0 })
+}
+
 // brokerText says what of a Service Bus tier is needed, and why that tier.
 func brokerText(p sizing.Plan) string {
 	units := quantity.Of(p.MessagingUnits, "messaging unit")
@@ -74,7 +80,7 @@ func brokerText(p sizing.Plan) string {
 		units += fmt.Sprintf(" in each of %d namespaces", p.Namespaces)
 	}
 	if p.ServiceBusTier == sizing.Standard {
-		return fmt.Sprintf("%.4g of %d credits/s; Premium would take %s", p.CreditsPerSecond, sizing.StandardCredits, units)
+		return fmt.Sprintf("%.4g of %s credits/s; Premium would take %s", p.CreditsPerSecond, quantity.Grouped(sizing.StandardCredits), units)
 	}
 	why := "a message is too large for Standard"
 	if p.CreditsPerSecond > sizing.StandardCredits*sizing.Utilization {
@@ -87,7 +93,11 @@ func writeSize(out io.Writer, c *sizeCmd, p sizing.Plan) error {
 	var b strings.Builder
 	fmt.Fprintf(&b, "%v events/s of %s, sent ones kept for %s, in %s:\n\n", c.EventsPerSecond, quantity.Of(int64(c.Payload), "byte"), span(c.Retention), p.Tier)
 	t := tabwriter.NewWriter(&b, 0, 0, 2, ' ', 0)
-	fmt.Fprintf(t, "vCores\t%d\t%s: %s\n", p.VCores, p.Objective, limitingWords[p.LimitingFactor])
+	if noSize(p) {
+		fmt.Fprintf(t, "vCores\t-\tno size of %s is enough: %s\n", p.Tier, limitingWords[p.LimitingFactor])
+	} else {
+		fmt.Fprintf(t, "vCores\t%d\t%s: %s\n", p.VCores, p.Objective, limitingWords[p.LimitingFactor])
+	}
 	fmt.Fprintf(t, "log\t%.4g MB/s\t%s bytes an event, from its insert to its purge\n", p.LogMBPerSecond, quantity.Grouped(int64(p.LogBytesPerEvent)))
 	fmt.Fprintf(t, "storage\t%.4g GB\t%s of %s bytes; %.3g GB of it hot\n", p.StorageGB, quantity.Of(p.Rows, "row"), quantity.Grouped(int64(p.RowBytes)), p.HotGB)
 	fmt.Fprintf(t, "Service Bus\t%s\t%s\n", p.ServiceBusTier, brokerText(p))

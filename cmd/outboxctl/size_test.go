@@ -45,7 +45,7 @@ func TestSizeText(t *testing.T) {
 	}
 	for _, want := range []string{
 		"350 events/s of 600 bytes, sent ones kept for 336h, in Business Critical",
-		"BC_Gen5_2: the smallest size is enough", "59 GB", "700 of 1000 credits/s; Premium would take 1 messaging unit\n",
+		"BC_Gen5_2: the smallest size is enough", "59 GB", "700 of 1,000 credits/s; Premium would take 1 messaging unit\n",
 		"OUTBOX_SERVICEBUS_RATE=250", "All rows would be in memory with 24 vCores.", "* the database carries nothing but the outbox",
 	} {
 		if !strings.Contains(out, want) {
@@ -60,7 +60,7 @@ func TestSizeThatDoesNotFit(t *testing.T) {
 	if code != exitFound || errs != "" {
 		t.Errorf("exit %d, want %d; stderr %q", code, exitFound, errs)
 	}
-	if !strings.Contains(out, "Problem: no size of General Purpose has the log rate for it") || !strings.Contains(out, "Hyperscale does, with ") {
+	if !strings.Contains(out, "Problem: no size of General Purpose has the log rate for it") || !strings.Contains(out, "Hyperscale does, with ") || !strings.Contains(out, "no size of General Purpose is enough: ") {
 		t.Errorf("no problem, or no way out:\n%s", out)
 	}
 }
