@@ -100,6 +100,16 @@ type message struct {
 	id         string
 	subject    string
 	sessionID  string
+
+	// What the properties of every message point to: the encoder takes a pointer
+	// for the value behind it (go-amqp, internal/encoding, Marshal), and a value in
+	// an interface would be an allocation each. bare says that there are no others,
+	// so that the map can stay as it is for another event without headers.
+	eventID                    int64
+	eventType                  string
+	aggregateType, aggregateID string
+	createdAt                  time.Time
+	bare                       bool
 }
 
 // Message annotations of Service Bus, as azservicebus names them in message.go.
@@ -110,10 +120,6 @@ const (
 
 // fill makes m the message of e, reusing what m holds. An error says why e can
 // never be sent as it is.
-//
-// The message points into e, which stays as it is until it is sent: the encoder
-// takes a pointer for the value behind it (go-amqp, internal/encoding, Marshal),
-// and a value in an interface would be an allocation each.
 func (m *message) fill(id string, route *Route, e *worker.Event) error {
 	if e.Withheld {
 		return fmt.Errorf("payload and headers of %d bytes in their columns are above the worker's limit for one event, so they were not read", e.StoredBytes)
@@ -129,15 +135,13 @@ func (m *message) fill(id string, route *Route, e *worker.Event) error {
 	// One section even when it is empty: a NULL payload is an empty body.
 	m.body[0] = e.Payload
 
-	if m.amqp.ApplicationProperties == nil {
-		m.amqp.ApplicationProperties = make(map[string]any, 12)
-	}
-	clear(m.amqp.ApplicationProperties)
+	m.eventID, m.createdAt = e.ID, e.CreatedAt
+	m.eventType, m.aggregateType, m.aggregateID = e.Type, e.AggregateType, e.AggregateID
 	clear(m.amqp.MessageAnnotations)
 	m.amqp.Properties = &m.properties
 	m.amqp.Body.Data = m.body[:]
 
-	if err := eachHeader(e.Headers, m.putHeader); err != nil {
+	if err := m.setProperties(e.Headers); err != nil {
 		return err
 	}
 	m.amqp.Header = nil
@@ -147,18 +151,35 @@ func (m *message) fill(id string, route *Route, e *worker.Event) error {
 	if err := m.setKeys(route, e); err != nil {
 		return err
 	}
+	return m.checkSizes(e)
+}
+
+// setProperties makes the application properties.
+func (m *message) setProperties(headers []byte) error {
+	if m.bare && len(headers) == 0 {
+		return nil
+	}
+	m.bare = false
+	if m.amqp.ApplicationProperties == nil {
+		m.amqp.ApplicationProperties = make(map[string]any, 12)
+	}
 	p := m.amqp.ApplicationProperties
+	clear(p)
+	if err := eachHeader(headers, m.putHeader); err != nil {
+		return err
+	}
 	if trace := p[HeaderTraceparent]; p[PropertyDiagnosticID] == nil {
 		if _, ok := trace.(string); ok {
 			p[PropertyDiagnosticID] = trace
 		}
 	}
-	p[PropertyEventID] = &e.ID
-	p[PropertyEventType] = &e.Type
-	p[PropertyAggregateType] = &e.AggregateType
-	p[PropertyAggregateID] = &e.AggregateID
-	p[PropertyCreatedAt] = &e.CreatedAt
-	return m.checkSizes(e)
+	p[PropertyEventID] = &m.eventID
+	p[PropertyEventType] = &m.eventType
+	p[PropertyAggregateType] = &m.aggregateType
+	p[PropertyAggregateID] = &m.aggregateID
+	p[PropertyCreatedAt] = &m.createdAt
+	m.bare = len(headers) == 0
+	return nil
 }
 
 // putHeader takes one header of the event.

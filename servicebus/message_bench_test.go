@@ -20,14 +20,19 @@ func benchEvent() worker.Event {
 }
 
 func BenchmarkFill(b *testing.B) {
-	event := benchEvent()
-	route := plainRoute()
-	var m message
-	b.ReportAllocs()
-	for b.Loop() {
-		if err := m.fill("database.schema.table:123456789:1767323045678", route, &event); err != nil {
-			b.Fatal(err)
-		}
+	bare := benchEvent()
+	bare.Headers = nil
+	for name, event := range map[string]worker.Event{"headers": benchEvent(), "bare": bare} {
+		b.Run(name, func(b *testing.B) {
+			route := plainRoute()
+			var m message
+			b.ReportAllocs()
+			for b.Loop() {
+				if err := m.fill("database.schema.table:123456789:1767323045678", route, &event); err != nil {
+					b.Fatal(err)
+				}
+			}
+		})
 	}
 }
 

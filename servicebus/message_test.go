@@ -95,6 +95,24 @@ func TestFill(t *testing.T) {
 	if len(m.amqp.Body.Data) != 1 || len(m.amqp.Body.Data[0]) != 0 {
 		t.Errorf("body of an event without payload: %v, want one empty section", m.amqp.Body.Data)
 	}
+
+	// Nor does one plain event of another, nor one of headers that are refused.
+	if err := m.fill("src:9:1", plainRoute(), &worker.Event{ID: 9, Headers: []byte(`{"tenant":"t1","bad":{}}`)}); err == nil {
+		t.Error("a nested header was filled in")
+	}
+	for id := int64(10); id < 12; id++ {
+		event := worker.Event{ID: id, Type: "C", AggregateType: "D", AggregateID: fmt.Sprint(id), CreatedAt: created.Add(time.Duration(id))}
+		if err := m.fill(fmt.Sprint("src:", id), plainRoute(), &event); err != nil {
+			t.Fatal(err)
+		}
+		want := map[string]any{
+			"event-id": &event.ID, "event-type": &event.Type, "aggregate-type": &event.AggregateType,
+			"aggregate-id": &event.AggregateID, "created-at": &event.CreatedAt,
+		}
+		if diff := cmp.Diff(want, m.amqp.ApplicationProperties); diff != "" {
+			t.Errorf("application properties of event %d (-want +got):\n%s", id, diff)
+		}
+	}
 }
 
 func TestFillRefuses(t *testing.T) {
