@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"azsqloutbox/maintenance"
+	"azsqloutbox/maintenance/claimbench"
 	"azsqloutbox/maintenance/doctor"
 )
 
@@ -20,6 +21,7 @@ func TestTextFromTheTableIsPrintable(t *testing.T) {
 		"status":      func(text string) func(io.Writer) error { return filled[maintenance.Status](text).Text },
 		"failed list": func(text string) func(io.Writer) error { return filled[failedList](text).text },
 		"pause":       func(text string) func(io.Writer) error { return filled[maintenance.PauseResult](text).Text },
+		"bench claim": func(text string) func(io.Writer) error { return filled[claimbench.Report](text).Text },
 		"doctor": func(text string) func(io.Writer) error {
 			r := filled[doctor.Report](text)
 			return r.Text

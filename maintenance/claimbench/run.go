@@ -36,7 +36,7 @@ func (b Bench) Run(ctx context.Context) (Report, error) {
 		return p.Report, unwrapRefusal(err)
 	}
 	p.Executed = true
-	if err := b.clear(ctx, d, p.Leftovers); err != nil {
+	if err := b.clear(ctx, p.Leftovers); err != nil {
 		return p.Report, err
 	}
 	for _, index := range p.Indexes {
@@ -61,17 +61,14 @@ func unwrapRefusal(err error) error {
 }
 
 // clear drops what earlier runs have left.
-func (b Bench) clear(ctx context.Context, d *sqlserver.Dedicated, leftovers []Leftover) error {
+func (b Bench) clear(ctx context.Context, leftovers []Leftover) error {
 	for _, l := range leftovers {
 		n := b.Names
 		n.Table = strings.TrimSuffix(l.Name, "_claim")
-		err := d.Use(ctx, "remove what an earlier run has left beside "+b.Names.String(), func(conn *sql.Conn) error {
-			return dropScratch(ctx, conn, n)
-		})
-		if err != nil {
+		if err := b.drop(ctx, n); err != nil {
 			return err
 		}
-		b.Logger.Info("removed the table of a run that was killed", zap.String("table", l.Name), zap.Int64("rows", l.Rows))
+		b.Logger.Info("it was left of a run that was killed", zap.String("table", l.Name), zap.Int64("rows", l.Rows))
 	}
 	return nil
 }
@@ -81,7 +78,7 @@ func (b Bench) clear(ctx context.Context, d *sqlserver.Dedicated, leftovers []Le
 func (b Bench) measure(ctx context.Context, d *sqlserver.Dedicated, p *plan, index string) (results []Result, err error) {
 	s := newScratch(b.Names, p.list, index)
 	b.Logger.Info("create a scratch table", zap.String("table", s.names.String()), zap.String("index", index), zap.Int("rows", p.Rows))
-	defer func() { err = errors.Join(err, b.drop(ctx, s)) }()
+	defer func() { err = errors.Join(err, b.drop(context.WithoutCancel(ctx), s.names)) }()
 	m := meter{Bench: b, scratch: s, plan: p, index: index}
 	err = d.Use(ctx, "bench claim on the scratch table "+s.names.String(), func(conn *sql.Conn) error {
 		results, err = m.all(ctx, conn)
@@ -93,23 +90,23 @@ func (b Bench) measure(ctx context.Context, d *sqlserver.Dedicated, p *plan, ind
 	return results, err
 }
 
-// drop drops the scratch table on a connection of its own, and tries for a while:
+// drop drops a scratch table on a connection of its own, and tries for a while:
 // what was broken off may hold its locks until the server has rolled it back.
-func (b Bench) drop(ctx context.Context, s *scratch) error {
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), aftermath)
+func (b Bench) drop(ctx context.Context, n sqlserver.Names) error {
+	ctx, cancel := context.WithTimeout(ctx, aftermath)
 	defer cancel()
 	d := sqlserver.NewDedicated(b.DB, b.LockTimeout, nil)
 	defer d.Close()
 	for pause := 50 * time.Millisecond; ; pause *= 2 {
-		err := d.Use(ctx, "drop the scratch table "+s.names.String(), func(conn *sql.Conn) error { return dropScratch(ctx, conn, s.names) })
+		err := d.Use(ctx, "drop the scratch table "+n.String(), func(conn *sql.Conn) error { return dropScratch(ctx, conn, n) })
 		if err == nil {
-			b.Logger.Info("dropped the scratch table", zap.String("table", s.names.String()))
+			b.Logger.Info("dropped the scratch table", zap.String("table", n.String()))
 			return nil
 		}
 		select {
 		case <-time.After(pause):
 		case <-ctx.Done():
-			return fmt.Errorf("the scratch table %s is still there: the next run with --execute removes it, or DROP TABLE %s, %s: %w", s.names, s.names.Events(), s.names.Receipts(), err)
+			return fmt.Errorf("the scratch table %s is still there: the next run with --execute removes it, or DROP TABLE %s, %s: %w", n, n.Events(), n.Receipts(), err)
 		}
 	}
 }

@@ -10,20 +10,22 @@ import (
 	"azsqloutbox/maintenance"
 )
 
-// Text prints the report for a person.
+// Text prints the report for a person. What the catalog says, names above all, is
+// made printable.
 func (r Report) Text(out io.Writer) error {
 	var b strings.Builder
-	fmt.Fprintf(&b, "bench claim beside %s on %s\n\n", r.Table, r.Edition)
-	fmt.Fprintf(&b, "Two scratch tables %s…, one behind the other, of %d rows with payloads of %d characters:\n", r.Scratch, r.Rows, r.Payload)
-	fmt.Fprintf(&b, "%d batches of %d events by %s;\n", r.Rounds, r.Batch, strings.Join(r.Strategies, ", "))
+	table := maintenance.Printable(r.Table)
+	fmt.Fprintf(&b, "bench claim beside %s on %s\n\n", table, maintenance.Printable(r.Edition))
+	fmt.Fprintf(&b, "Two scratch tables %s…, one behind the other, of %d rows with payloads of %d characters:\n", maintenance.Printable(r.Scratch), r.Rows, r.Payload)
+	fmt.Fprintf(&b, "%d batches of %d events by %s;\n", r.Rounds, r.Batch, maintenance.Printable(strings.Join(r.Strategies, ", ")))
 	fmt.Fprintf(&b, "at most about %s written to the log, %s in use at a time. %s itself is not touched.\n",
-		maintenance.ByteText(r.Log), maintenance.ByteText(r.Space), r.Table)
+		maintenance.ByteText(r.Log), maintenance.ByteText(r.Space), table)
 	for _, l := range r.Leftovers {
 		what := "is left of a run that was killed; --execute removes it"
 		if r.Executed {
 			what = "was left of a run that was killed, and is removed"
 		}
-		fmt.Fprintf(&b, "%s, %d rows, %s.\n", l.Name, l.Rows, what)
+		fmt.Fprintf(&b, "%s, %d rows, %s.\n", maintenance.Printable(l.Name), l.Rows, what)
 	}
 	if len(r.Results) > 0 {
 		b.WriteByte('\n')
@@ -31,16 +33,16 @@ func (r Report) Text(out io.Writer) error {
 		r.parts(&b)
 	}
 	for _, v := range r.Verdict {
-		fmt.Fprintf(&b, "\n%s", v)
+		fmt.Fprintf(&b, "\n%s", maintenance.Printable(v))
 	}
 	if len(r.Verdict) > 0 {
 		b.WriteString("\n\nOnly pipeline writes a receipt, so that a crash between claim and send loses nothing.\n")
-	}
-	if len(r.Verdict) > 0 && slices.Contains(r.Strategies, DeleteOutput) {
-		b.WriteString("delete-output is no replacement: it spares the purge, and what it claims cannot be given back.\n")
+		if slices.Contains(r.Strategies, DeleteOutput) {
+			b.WriteString("delete-output is no replacement: it spares the purge, and what it claims cannot be given back.\n")
+		}
 	}
 	for _, n := range r.Notes {
-		fmt.Fprintf(&b, "\nNote: %s.\n", n)
+		fmt.Fprintf(&b, "\nNote: %s.\n", maintenance.Printable(n))
 	}
 	if !r.Executed {
 		b.WriteString("\nNothing was made or measured; add --execute to do it.\n")
@@ -53,7 +55,7 @@ func (r Report) table(b *strings.Builder) {
 	t := tabwriter.NewWriter(b, 0, 0, 2, ' ', 0)
 	fmt.Fprintln(t, "strategy\tindex\tCPU µs\treads\tlog B\tserver µs\tbatch ms\tstatements\tround trips")
 	for _, x := range r.Results {
-		fmt.Fprintf(t, "%s\t%s\t%s\t%s\t%s\t%s\t%s\t%d\t%d\n", x.Strategy, x.Index,
+		fmt.Fprintf(t, "%s\t%s\t%s\t%s\t%s\t%s\t%s\t%d\t%d\n", maintenance.Printable(x.Strategy), maintenance.Printable(x.Index),
 			known(x.CPU), known(x.Reads), known(x.Log), known(x.Elapsed), short(x.BatchMillis), x.StatementsPerBatch, x.RoundTrips)
 	}
 	_ = t.Flush() // into memory
@@ -69,9 +71,9 @@ func (r Report) parts(b *strings.Builder) {
 		}
 		var list []string
 		for _, s := range x.Statements {
-			list = append(list, fmt.Sprintf("%s %s", strings.TrimPrefix(s.Statement, "Bench"), short(s.CPU/float64(r.Batch))))
+			list = append(list, fmt.Sprintf("%s %s", maintenance.Printable(strings.TrimPrefix(s.Statement, "Bench")), short(s.CPU/float64(r.Batch))))
 		}
-		fmt.Fprintf(b, "CPU µs of %s, %s: %s\n", x.Strategy, x.Index, strings.Join(list, ", "))
+		fmt.Fprintf(b, "CPU µs of %s, %s: %s\n", maintenance.Printable(x.Strategy), maintenance.Printable(x.Index), strings.Join(list, ", "))
 	}
 }
 
