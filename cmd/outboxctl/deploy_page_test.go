@@ -124,3 +124,45 @@ func TestTheCommandsOfThePageExist(t *testing.T) {
 		t.Errorf("only %d commands were found", len(spans))
 	}
 }
+
+// The roles that the page has for people are enough, and that for those who look is
+// not enough to act.
+func TestTheRolesOfThePageSuffice(t *testing.T) {
+	stack, err := local.Start(t.Context(), local.Config{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer stack.Close()
+	for _, block := range regexp.MustCompile("(?s)```sql\n(.*?)```").FindAllStringSubmatch(deployPage(t), -1) {
+		if strings.Contains(block[1], "CREATE ROLE") {
+			runSQL(t, stack.SQL, block[1])
+		}
+	}
+	runSQL(t, stack.SQL, `
+CREATE USER looks WITH PASSWORD = 'Correct-Horse-1'; ALTER ROLE outbox_readers ADD MEMBER looks;
+CREATE USER acts WITH PASSWORD = 'Correct-Horse-1'; ALTER ROLE outbox_operators ADD MEMBER acts;
+INSERT INTO dbo.outbox_event (id, aggregate_type, aggregate_id, event_type, payload, status) VALUES (NEXT VALUE FOR dbo.outbox_event_seq, 'a', '1', 'x', '{}', 2);
+INSERT INTO dbo.outbox_event (id, aggregate_type, aggregate_id, event_type, payload, status) VALUES (2, 'a', '1', 'x', '{}', 2)`)
+	as := func(user string, want int, args ...string) {
+		t.Helper()
+		code, stdout, stderr := outboxctl(t, append(args, "--sql-dsn="+stack.SQL.DSNFor(user, "Correct-Horse-1"))...)
+		if code != want {
+			t.Errorf("%s: %v: exit %d, want %d: %s%s", user, args, code, want, stdout, stderr)
+		}
+	}
+	for _, user := range []string{"looks", "acts"} {
+		as(user, exitDone, "status")
+		as(user, exitDone, "failed", "list")
+		as(user, exitDone, "failed", "show", "1")
+		as(user, exitDone, "schema", "check")
+		as(user, exitDone, "purge")
+		as(user, exitDone, "rebuild")
+		as(user, exitDone, "diagnose")
+	}
+	as("looks", exitFailed, "failed", "retry", "--id=1", "--execute")
+	as("looks", exitFailed, "pause", "--all", "--execute")
+	as("acts", exitDone, "failed", "retry", "--id=1", "--execute")
+	as("acts", exitDone, "failed", "discard", "--id=2", "--reason=test", "--execute")
+	as("acts", exitDone, "pause", "--all", "--execute")
+	as("acts", exitDone, "resume", "--all", "--execute")
+}
