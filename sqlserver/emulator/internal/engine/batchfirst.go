@@ -51,7 +51,7 @@ func refuseLater(list []ast.Statement) error {
 		case top[st]:
 			found = raiseBatch(111, 15, 1, "'%s' must be the first statement in a query batch.", statement)
 		default:
-			found = raiseBatch(156, 15, 1, "Incorrect syntax near the keyword '%s'.", word)
+			found = errKeyword(word)
 		}
 	})
 	return found

@@ -67,6 +67,13 @@ func innerJoin(a, b *joinTree) *joinTree {
 // tableReference compiles one table reference and adds its sources to the
 // scope.
 func (c *compiler) tableReference(ref ast.TableReference, sc *scope) (*joinTree, error) {
+	id, needed := aliasOf(ref)
+	if err := unnamed(id); err != nil {
+		return nil, err
+	}
+	if needed && id == nil {
+		return nil, errSyntax(")") // a derived table has a name (sql-docs, from-transact-sql.md)
+	}
 	switch ref := ref.(type) {
 	case *ast.NamedTableReference:
 		return c.namedTable(ref, sc)

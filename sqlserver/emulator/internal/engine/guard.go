@@ -22,8 +22,10 @@ type guard struct {
 	text  string
 	pos   int
 	token string
-	// before is the token before.
-	before string
+	// before is the token before, beforeThat the one before it.
+	before, beforeThat string
+	// module says that the batch may end with the AS of an empty body.
+	module bool
 	// hintAt is how far a WITH ( … ) of single words has come.
 	hintAt    int
 	hintDepth int
@@ -55,6 +57,8 @@ func (g *guard) check() *sqlError {
 		return notModelled("comments within comments") // the parser ends at the first */
 	case g.parens != 0 || g.blocks != 0:
 		return errSyntax(strings.TrimSpace(g.token))
+	case strings.EqualFold(g.before, "AS") && !g.module:
+		return errKeyword(g.before)
 	}
 	return nil
 }
@@ -79,7 +83,13 @@ func (g *guard) count() *sqlError {
 	if e := g.hints(word); e != nil {
 		return e
 	}
-	g.before = g.token
+	if g.before == "" {
+		g.module = word == "CREATE" || word == "ALTER"
+	}
+	if e := g.dangling(word); e != nil {
+		return e
+	}
+	g.beforeThat, g.before = g.before, g.token
 	if g.afterBegin {
 		g.afterBegin = false
 		switch word {

@@ -194,6 +194,11 @@ func (c *compiler) selectList(list []ast.SelectElement, sc *scope) ([]output, er
 			}
 			outs = append(outs, more...)
 		case *ast.SelectScalarExpression:
+			if el.ColumnName != nil {
+				if err := unnamed(el.ColumnName.Identifier); err != nil {
+					return nil, err
+				}
+			}
 			s, err := c.expression(el.Expression, sc)
 			if err != nil {
 				return nil, err
