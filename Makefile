@@ -1,6 +1,6 @@
 # What a contributor types. `make check` is what .ci/run does.
 
-.PHONY: build test race lint fmt check fuzz demo image test-real
+.PHONY: build test race lint fmt check fuzz demo bench-compare image test-real
 
 build:
 	go build -trimpath -o bin/ ./cmd/...
@@ -27,6 +27,10 @@ fuzz:
 
 demo:
 	go run ./cmd/outbox-dev demo
+
+# The hot parts at a commit and here, by benchstat: make bench-compare BASE=HEAD~1
+bench-compare:
+	.ci/bench-compare $(BASE) $(ROUNDS)
 
 # The container image, built and started without a registry; needs root, and buildah
 # or Debian's packages.
