@@ -91,7 +91,7 @@ func (r *Report) say(what string, b *Best, text func(float64) string) {
 	case b.Clear:
 		s += fmt.Sprintf(", and %s with the %s index takes %.1f times as much", b.Next, b.NextIndex, *b.Times)
 	default:
-		s += fmt.Sprintf(", and %s with the %s index as good as the same (%.2f times)", b.Next, b.NextIndex, *b.Times)
+		s += fmt.Sprintf(", and %s with the %s index is as good as the same (%.2f times)", b.Next, b.NextIndex, *b.Times)
 	}
 	r.Verdict = append(r.Verdict, s+".")
 }

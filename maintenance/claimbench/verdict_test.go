@@ -26,7 +26,7 @@ func TestJudge(t *testing.T) {
 	judge(&r)
 	want := []string{
 		"By CPU pipeline with the covering index is cheapest: 10.0 µs an event, and update-top with the covering index takes 3.0 times as much.",
-		"By log pipeline with the slim index is cheapest: 250 bytes an event, and update-top with the slim index as good as the same (1.02 times).",
+		"By log pipeline with the slim index is cheapest: 250 bytes an event, and update-top with the slim index is as good as the same (1.02 times).",
 		"Inserted and claimed by pipeline, an event costs with the slim index, not the covering one: CPU 30.0 instead of 30.0 µs, reads 11.2 instead of 8.00, log 1100 instead of 2500 bytes.",
 	}
 	if diff := cmp.Diff(want, r.Verdict); diff != "" {
