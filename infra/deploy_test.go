@@ -1,6 +1,7 @@
 package infra
 
 import (
+	"cmp"
 	"database/sql"
 	"fmt"
 	"maps"
@@ -8,6 +9,7 @@ import (
 	"path/filepath"
 	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -17,6 +19,7 @@ import (
 
 	"azsqloutbox/cmd/outbox-dev/local"
 	"azsqloutbox/cmd/outbox-worker/service"
+	"azsqloutbox/maintenance/sizing"
 	"azsqloutbox/worker"
 )
 
@@ -199,5 +202,55 @@ func TestTheRoutesOfTheParameterFiles(t *testing.T) {
 	}
 	if seen < 2 {
 		t.Errorf("%d parameter files have routes", seen)
+	}
+}
+
+// TestStandardRatesLeaveTheReceiversTheirCredits adds up what the replicas may send
+// to each entity at most, and what the receivers then need.
+func TestStandardRatesLeaveTheReceiversTheirCredits(t *testing.T) {
+	seen := 0
+	for name, f := range bicep(t) {
+		if f.using == "" || f.values(f.vars["serviceBusSku"])[0] != "Standard" {
+			continue
+		}
+		seen++
+		number := func(parameter string) float64 {
+			n, err := strconv.ParseFloat(f.vars[parameter].Text, 64)
+			if err != nil {
+				t.Fatalf("%s: %s: %v", name, parameter, err)
+			}
+			return n
+		}
+		rates := map[string]float64{}
+		if f.vars["routes"] != nil {
+			text, _ := f.vars["routes"].literal()
+			var routes struct {
+				Routes []struct {
+					Entity string
+					Rate   float64
+				}
+			}
+			if err := yaml.Unmarshal([]byte(text), &routes); err != nil {
+				t.Fatal(err)
+			}
+			for _, r := range routes.Routes {
+				rates[r.Entity] = r.Rate
+			}
+		}
+		credits := 0.0
+		for _, e := range f.vars["entities"].items() {
+			entity, _ := e.property("name").literal()
+			an := 2.0 // in and out
+			if subscriptions := e.property("subscriptions"); subscriptions != nil {
+				an = 1 + 2*float64(len(subscriptions.items())) // in, and for each its filter and out
+			}
+			credits += number("replicas") * cmp.Or(rates[entity], number("serviceBusRate")) * an
+		}
+		if credits > sizing.StandardCredits {
+			t.Errorf("%s takes %v credits a second, and a Standard namespace has %d", name, credits, sizing.StandardCredits)
+		}
+	}
+	if seen < 3 {
+		t.Errorf("%d parameter files are for the Standard tier", seen)
 	}
 }

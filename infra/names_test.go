@@ -85,6 +85,9 @@ func TestEveryNameIsDeclaredAndUsed(t *testing.T) {
 		trees[f.name].walk(func(n *node) {
 			if n.Kind == "call_expression" && n.Children[0].Kind == "identifier" {
 				name := n.Children[0].Text
+				if slices.Contains(known, name) {
+					t.Errorf("%s:%d: the function %s is hidden by a declaration of that name", f.name, n.Line, name)
+				}
 				if functions[name] == "" && !slices.Contains([]string{"allowed", "description", "export", "minLength", "maxLength", "minValue", "maxValue", "secure"}, name) {
 					t.Errorf("%s:%d: this test does not know the function %s", f.name, n.Line, name)
 				}
@@ -217,6 +220,7 @@ func TestModulesGetTheirParameters(t *testing.T) {
 
 func TestParameterFilesSetParametersThatExist(t *testing.T) {
 	all := bicep(t)
+	page := source(t, "../docs/deploy.md")
 	seen := 0
 	for _, f := range all {
 		if filepath.Ext(f.name) != ".bicepparam" {
@@ -229,6 +233,17 @@ func TestParameterFilesSetParametersThatExist(t *testing.T) {
 			continue
 		}
 		checkValues(t, f, to, f.vars)
+		for _, value := range f.vars {
+			value.walk(func(n *node) {
+				if n.Kind != "call_expression" || n.Children[0].Text != "readEnvironmentVariable" {
+					return
+				}
+				variable, _ := n.child("arguments").items()[0].literal()
+				if !strings.Contains(page, "`"+variable+"`") {
+					t.Errorf("%s:%d: docs/deploy.md does not say what %s is", f.name, n.Line, variable)
+				}
+			})
+		}
 	}
 	if seen < 3 {
 		t.Errorf("%d parameter files were read", seen)

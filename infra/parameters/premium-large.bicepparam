@@ -1,5 +1,6 @@
 // Thousands of events a second: Service Bus Premium, a topic with sessions, larger
-// batches on more lanes, replicas over zones in a network of your own.
+// batches on more lanes, replicas over zones in a network of your own: DEPLOY_SUBNET_ID
+// is a subnet of it, delegated to Microsoft.App/environments.
 using '../main.bicep'
 
 param name = 'outbox'

@@ -18,4 +18,4 @@ param entities = [
   { name: 'outbox-events', kind: 'queue' }
 ]
 param replicas = 2
-param serviceBusRate = 450
+param serviceBusRate = 250
