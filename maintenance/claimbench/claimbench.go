@@ -4,9 +4,12 @@ import (
 	"cmp"
 	"context"
 	"database/sql"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
+
+	mssql "github.com/microsoft/go-mssqldb"
 
 	"azsqloutbox/maintenance"
 	"azsqloutbox/maintenance/diagnose"
@@ -103,8 +106,8 @@ type Report struct {
 	Notes   []string `json:"notes"`
 }
 
-// Result is what one strategy, or Insert, cost with one form of the claim index. What the
-// server did not say, or had forgotten, is nil.
+// Result is what one strategy, or Insert, cost with one form of the claim index.
+// What the server did not say, or had forgotten, is nil.
 type Result struct {
 	Strategy string `json:"strategy"`
 	Index    string `json:"index"`
@@ -204,24 +207,38 @@ func (b Bench) permitted(ctx context.Context, d *sqlserver.Dedicated, p *plan, h
 		return refuse("this login may not make a table in the schema "+schemaName(b.Names)+" and work with it",
 			"run it as a member of db_owner, or give it the right: "+strings.Join(has.grants, " "))
 	}
-	err := d.Use(ctx, "see whether the costs of statements can be read", func(conn *sql.Conn) error {
+	answer, err := ask(ctx, d, "see whether the costs of statements can be read", func(conn *sql.Conn) error {
 		_, err := readStats(ctx, conn, quoted(scratchNames(b.Names).Table))
 		return err
 	})
-	if remedy, missing := diagnose.MissingRight(ctx, d, b.Names, err); missing {
+	if remedy, missing := diagnose.MissingRight(ctx, d, b.Names, answer); missing {
 		return refuse("sys.dm_exec_query_stats cannot be read, and without it there is nothing to decide by", remedy)
 	}
-	if err != nil {
+	if err = errors.Join(answer, err); err != nil {
 		return err
 	}
-	err = d.Use(ctx, "see whether the log of a transaction can be read", func(conn *sql.Conn) error {
+	answer, err = ask(ctx, d, "see whether the log of a transaction can be read", func(conn *sql.Conn) error {
 		_, err := readLogBytes(ctx, conn) // of the statement's own transaction
 		return err
 	})
-	if remedy, missing := diagnose.MissingRight(ctx, d, b.Names, err); missing {
+	if remedy, missing := diagnose.MissingRight(ctx, d, b.Names, answer); missing {
 		p.note("the log is unknown: sys.dm_tran_database_transactions cannot be read: %s", remedy)
-		return nil
+		return err
 	}
-	p.sawLog = err == nil
-	return err
+	p.sawLog = true
+	return errors.Join(answer, err)
+}
+
+// ask runs fn, and keeps the connection, and the application lock with it, where
+// the server has answered with an error.
+func ask(ctx context.Context, d *sqlserver.Dedicated, op string, fn func(*sql.Conn) error) (answer, err error) {
+	err = d.Use(ctx, op, func(conn *sql.Conn) error {
+		failed := fn(conn)
+		if errors.As(failed, new(mssql.Error)) && ctx.Err() == nil {
+			answer = sqlserver.Classify(op, failed)
+			return nil
+		}
+		return failed
+	})
+	return answer, err
 }

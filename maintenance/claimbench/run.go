@@ -80,7 +80,7 @@ func (b Bench) measure(ctx context.Context, d *sqlserver.Dedicated, p *plan, ind
 	b.Logger.Info("create a scratch table", zap.String("table", s.names.String()), zap.String("index", index), zap.Int("rows", p.Rows))
 	defer func() { err = errors.Join(err, b.drop(context.WithoutCancel(ctx), s.names)) }()
 	m := meter{Bench: b, scratch: s, plan: p, index: index}
-	err = d.Use(ctx, "bench claim on the scratch table "+s.names.String(), func(conn *sql.Conn) error {
+	err = d.Use(ctx, "bench claim beside "+b.Names.String(), func(conn *sql.Conn) error {
 		results, err = m.all(ctx, conn)
 		return err
 	})

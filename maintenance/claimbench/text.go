@@ -21,7 +21,7 @@ func (r Report) Text(out io.Writer) error {
 	fmt.Fprintf(&b, "at most about %s written to the log, %s in use at a time. %s itself is not touched.\n",
 		maintenance.ByteText(r.Log), maintenance.ByteText(r.Space), table)
 	for _, l := range r.Leftovers {
-		what := "is left of a run that was killed; --execute removes it"
+		what := "is of a run that was killed, or of one that goes on; --execute removes what was killed"
 		if r.Executed {
 			what = "was left of a run that was killed, and is removed"
 		}
