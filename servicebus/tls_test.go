@@ -2,13 +2,8 @@ package servicebus_test
 
 import (
 	"context"
-	"crypto/ecdsa"
-	"crypto/elliptic"
-	"crypto/rand"
 	"crypto/tls"
 	"crypto/x509"
-	"math/big"
-	"net"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -16,6 +11,7 @@ import (
 	"github.com/Azure/azure-sdk-for-go/sdk/azcore"
 	"github.com/Azure/azure-sdk-for-go/sdk/azcore/policy"
 
+	"azsqloutbox/internal/selfsigned"
 	"azsqloutbox/servicebus"
 	"azsqloutbox/servicebus/emulator"
 	"azsqloutbox/worker"
@@ -25,27 +21,13 @@ import (
 // it.
 func selfSigned(t *testing.T) (server, client *tls.Config) {
 	t.Helper()
-	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
-	if err != nil {
-		t.Fatal(err)
-	}
-	template := &x509.Certificate{
-		SerialNumber: big.NewInt(1),
-		NotBefore:    time.Now().Add(-time.Hour),
-		NotAfter:     time.Now().Add(time.Hour),
-		IPAddresses:  []net.IP{net.IPv4(127, 0, 0, 1)},
-	}
-	der, err := x509.CreateCertificate(rand.Reader, template, template, key.Public(), key)
-	if err != nil {
-		t.Fatal(err)
-	}
-	certificate, err := x509.ParseCertificate(der)
+	certificate, err := selfsigned.New("test")
 	if err != nil {
 		t.Fatal(err)
 	}
 	trusted := x509.NewCertPool()
-	trusted.AddCert(certificate)
-	return &tls.Config{Certificates: []tls.Certificate{{Certificate: [][]byte{der}, PrivateKey: key}}}, &tls.Config{RootCAs: trusted, ServerName: "127.0.0.1"}
+	trusted.AddCert(certificate.Leaf)
+	return &tls.Config{Certificates: []tls.Certificate{*certificate}}, &tls.Config{RootCAs: trusted, ServerName: "127.0.0.1"}
 }
 
 func TestNamespaceWithCredentialOverTLS(t *testing.T) {

@@ -12,6 +12,7 @@ import (
 
 	"azsqloutbox/cmd/outbox-dev/local"
 	"azsqloutbox/cmd/outbox-worker/service"
+	"azsqloutbox/internal/selfsigned"
 	"azsqloutbox/servicebus/emulator"
 )
 
@@ -125,7 +126,7 @@ func (c *serveCmd) certify(config *local.Config) (file string, err error) {
 		}
 		hosts = append(hosts, host)
 	}
-	if config.Certificate, err = local.NewCertificate(hosts...); err != nil {
+	if config.Certificate, err = selfsigned.New("outbox-dev", hosts...); err != nil {
 		return "", err
 	}
 	return local.WriteCertificate(c.TLSDir, config.Certificate)

@@ -3,14 +3,10 @@ package emulator_test
 import (
 	"bytes"
 	"context"
-	"crypto/ecdsa"
-	"crypto/elliptic"
-	"crypto/rand"
 	"crypto/tls"
 	"crypto/x509"
 	"errors"
 	"io"
-	"math/big"
 	"net"
 	"net/http"
 	"strings"
@@ -21,6 +17,7 @@ import (
 	"github.com/Azure/azure-sdk-for-go/sdk/messaging/azservicebus"
 	"github.com/coder/websocket"
 
+	"azsqloutbox/internal/selfsigned"
 	"azsqloutbox/servicebus/emulator"
 	"azsqloutbox/servicebus/emulator/internal/amqp"
 )
@@ -28,26 +25,13 @@ import (
 // certificate is a self-signed one for 127.0.0.1, for both ends.
 func certificate(t *testing.T) (server, client *tls.Config) {
 	t.Helper()
-	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
-	if err != nil {
-		t.Fatal(err)
-	}
-	template := &x509.Certificate{
-		SerialNumber: big.NewInt(1), NotAfter: time.Now().Add(time.Hour), IPAddresses: []net.IP{net.IPv4(127, 0, 0, 1)},
-		IsCA: true, BasicConstraintsValid: true, KeyUsage: x509.KeyUsageCertSign | x509.KeyUsageDigitalSignature,
-	}
-	der, err := x509.CreateCertificate(rand.Reader, template, template, &key.PublicKey, key)
-	if err != nil {
-		t.Fatal(err)
-	}
-	leaf, err := x509.ParseCertificate(der)
+	made, err := selfsigned.New("test")
 	if err != nil {
 		t.Fatal(err)
 	}
 	pool := x509.NewCertPool()
-	pool.AddCert(leaf)
-	return &tls.Config{Certificates: []tls.Certificate{{Certificate: [][]byte{der}, PrivateKey: key}}},
-		&tls.Config{RootCAs: pool, ServerName: "127.0.0.1"}
+	pool.AddCert(made.Leaf)
+	return &tls.Config{Certificates: []tls.Certificate{*made}}, &tls.Config{RootCAs: pool, ServerName: "127.0.0.1"}
 }
 
 func sendsAndReceives(t *testing.T, client *azservicebus.Client) {

@@ -17,6 +17,7 @@ import (
 	"time"
 
 	"azsqloutbox/cmd/outbox-dev/local"
+	"azsqloutbox/internal/selfsigned"
 	"azsqloutbox/servicebus/emulator"
 )
 
@@ -33,7 +34,7 @@ func run(ctx context.Context, args []string) error {
 	if len(args) != 1 {
 		return errors.New("one argument is expected: the folder to write the certificate to")
 	}
-	certificate, err := local.NewCertificate()
+	certificate, err := selfsigned.New("outbox-dev")
 	if err != nil {
 		return err
 	}

@@ -2,22 +2,14 @@ package tds
 
 import (
 	"bytes"
-	"crypto/ecdsa"
-	"crypto/elliptic"
-	"crypto/rand"
 	"crypto/tls"
-	"crypto/x509"
-	"crypto/x509/pkix"
 	"encoding/binary"
 	"fmt"
 	"io"
-	"math/big"
 	"net"
-	"time"
-)
 
-// certificateLifetime outlasts any process that runs this server.
-const certificateLifetime = 365 * 24 * time.Hour
+	"azsqloutbox/internal/selfsigned"
+)
 
 // newTLSConfig is TLS with a certificate, by default one of its own.
 //
@@ -27,7 +19,7 @@ const certificateLifetime = 365 * 24 * time.Hour
 func newTLSConfig(certificate *tls.Certificate) (*tls.Config, error) {
 	if certificate == nil {
 		var err error
-		if certificate, err = selfSigned(); err != nil {
+		if certificate, err = selfsigned.New("SSL_Self_Signed_Fallback"); err != nil {
 			return nil, err
 		}
 	}
@@ -39,31 +31,6 @@ func newTLSConfig(certificate *tls.Certificate) (*tls.Config, error) {
 		// A packet should be one record, as SQL Server sends it.
 		DynamicRecordSizingDisabled: true,
 	}, nil
-}
-
-// selfSigned makes a certificate that nobody has signed but itself, as SQL
-// Server does when it is given none.
-func selfSigned() (*tls.Certificate, error) {
-	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
-	if err != nil {
-		return nil, fmt.Errorf("make the server's key: %w", err)
-	}
-	now := time.Now()
-	template := &x509.Certificate{
-		SerialNumber: big.NewInt(now.UnixNano()),
-		Subject:      pkix.Name{CommonName: "SSL_Self_Signed_Fallback"},
-		NotBefore:    now.Add(-time.Hour),
-		NotAfter:     now.Add(certificateLifetime),
-		KeyUsage:     x509.KeyUsageDigitalSignature,
-		ExtKeyUsage:  []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth},
-		DNSNames:     []string{"localhost"},
-		IPAddresses:  []net.IP{net.IPv4(127, 0, 0, 1), net.IPv6loopback},
-	}
-	der, err := x509.CreateCertificate(rand.Reader, template, template, &key.PublicKey, key)
-	if err != nil {
-		return nil, fmt.Errorf("make the server's certificate: %w", err)
-	}
-	return &tls.Certificate{Certificate: [][]byte{der}, PrivateKey: key}, nil
 }
 
 // handshakeConn carries TLS: while the handshake lasts its records are wrapped
