@@ -19,13 +19,17 @@ type doctorCmd struct {
 	Lease           time.Duration  `default:"${lease}" help:"The workers' lease."`
 	PublishDeadline *time.Duration `placeholder:"DURATION" help:"The workers' publish deadline. Default: ${publish_deadline}, or half the lease where that is less."`
 	BlockSize       int64          `env:"-" default:"50" help:"How many ids a writer takes with one value of the sequence."`
-	Grants          bool           `env:"-" help:"Print only the script that gives a worker what it needs."`
+	Grants          bool           `env:"-" xor:"grants" help:"Print only the script that gives a worker what it needs."`
+	JobGrants       bool           `env:"-" xor:"grants" help:"Print only the script that gives the jobs, purge and rebuild, what they need."`
 }
 
 // Run examines database and broker.
 func (c *doctorCmd) Run(ctx context.Context, a *app) error {
-	if c.Grants {
-		return c.grants(a)
+	switch {
+	case c.Grants:
+		return printGrants(a, scripts.Grants)
+	case c.JobGrants:
+		return printGrants(a, scripts.JobGrants)
 	}
 	t, closeDB, err := a.target()
 	if err != nil {
@@ -51,17 +55,17 @@ func (c *doctorCmd) Run(ctx context.Context, a *app) error {
 	return nil
 }
 
-// grantsOnly is what --grants prints as JSON.
+// grantsOnly is what --grants and --job-grants print as JSON.
 type grantsOnly struct {
 	Grants string `env:"-" json:"grants"`
 }
 
-// grants prints the script, which needs no database.
-func (c *doctorCmd) grants(a *app) error {
+// printGrants prints a script, which needs no database.
+func printGrants(a *app, render func(scripts.Options) (string, error)) error {
 	if err := a.database.CheckNames(); err != nil {
 		return usageError{err}
 	}
-	text, err := scripts.Grants(scripts.Options{Schema: a.database.Schema, Table: a.database.Table})
+	text, err := render(scripts.Options{Schema: a.database.Schema, Table: a.database.Table})
 	if err != nil {
 		return err
 	}

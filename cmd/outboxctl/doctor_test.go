@@ -60,6 +60,13 @@ func TestDoctorPrintsTheGrants(t *testing.T) {
 	if code != exitDone || !strings.HasPrefix(text, "-- What an outbox worker may do") || !strings.Contains(text, "[mine_claim]") {
 		t.Errorf("exit %d: %s%s", code, text, stderr)
 	}
+	code, text, stderr = outboxctl(t, "doctor", "--job-grants", "--table=mine")
+	if code != exitDone || !strings.Contains(text, "GRANT SELECT, DELETE, ALTER, VIEW DEFINITION ON [dbo].[mine] TO [mine_jobs_role]") {
+		t.Errorf("of the jobs: exit %d: %s%s", code, text, stderr)
+	}
+	if code, _, _ := outboxctl(t, "doctor", "--grants", "--job-grants"); code != exitUsage {
+		t.Errorf("both at once: exit %d", code)
+	}
 	if code, _, _ := outboxctl(t, "doctor", "--grants", "--table="+strings.Repeat("x", 200)); code != exitUsage {
 		t.Errorf("a name that cannot be: exit %d", code)
 	}
