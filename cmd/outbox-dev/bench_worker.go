@@ -166,7 +166,7 @@ func answerCPU(in io.Reader, out io.Writer) {
 
 // keepHeapFloor gives every strategy the collector's setting of outbox-worker,
 // whose heap.go says why.
-func keepHeapFloor() *[20 << 20]byte { return new([20 << 20]byte) }
+func keepHeapFloor() *[14 << 20]byte { return new([14 << 20]byte) }
 
 // runBenchWorker runs a strategy to its end.
 func runBenchWorker(ctx context.Context, log io.Writer, job benchJob) (done benchDone, err error) {
