@@ -1,7 +1,6 @@
 package infra
 
 import (
-	"os"
 	"regexp"
 	"strings"
 	"testing"
@@ -25,18 +24,9 @@ type workflow struct {
 	}
 }
 
-func read(t *testing.T, name string) string {
-	t.Helper()
-	text, err := os.ReadFile(name)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return string(text)
-}
-
 // TestTheWorkflowIsPinnedAndBounded: .ci/run has actionlint look at the rest.
 func TestTheWorkflowIsPinnedAndBounded(t *testing.T) {
-	text := read(t, "../.github/workflows/ci.yml")
+	text := source(t, "../.github/workflows/ci.yml")
 	var w workflow
 	if err := yaml.Unmarshal([]byte(text), &w); err != nil {
 		t.Fatal(err)
@@ -47,7 +37,7 @@ func TestTheWorkflowIsPinnedAndBounded(t *testing.T) {
 	if w.Concurrency.Group == "" {
 		t.Error("no concurrency group")
 	}
-	makefile := read(t, "../Makefile")
+	makefile := source(t, "../Makefile")
 	for name, job := range w.Jobs {
 		if job.Timeout == 0 || len(job.Permissions) != 0 || strings.HasSuffix(job.RunsOn, "latest") {
 			t.Errorf("%s: timeout %d, permissions %v, on %s", name, job.Timeout, job.Permissions, job.RunsOn)
@@ -87,14 +77,14 @@ func TestTheWorkflowIsPinnedAndBounded(t *testing.T) {
 // TestOneGoEverywhere: the same Go makes the image, and the one that it is compared
 // with.
 func TestOneGoEverywhere(t *testing.T) {
-	mod, err := modfile.Parse("go.mod", []byte(read(t, "../go.mod")), nil)
+	mod, err := modfile.Parse("go.mod", []byte(source(t, "../go.mod")), nil)
 	if err != nil {
 		t.Fatal(err)
 	}
 	if mod.Toolchain == nil {
 		t.Fatal("go.mod names no toolchain")
 	}
-	if want := "/golang:" + strings.TrimPrefix(mod.Toolchain.Name, "go") + "-"; !strings.Contains(read(t, "Dockerfile"), want) {
+	if want := "/golang:" + strings.TrimPrefix(mod.Toolchain.Name, "go") + "-"; !strings.Contains(source(t, "Dockerfile"), want) {
 		t.Errorf("the Dockerfile is not of %s", mod.Toolchain.Name)
 	}
 }
