@@ -90,7 +90,7 @@ func (r *eventReader) take(key string) {
 	r.text = append(r.text, r.aggregateID...)
 	r.spans = append(r.spans, spans{payload, len(r.bytes), aggregateType, len(r.text)})
 	eventType := key
-	if r.eventType != nil && string(r.eventType) != key { // the rare case: a collation calls the two equal
+	if string(r.eventType) != key { // the rare case: a collation calls the two equal
 		eventType = string(r.eventType)
 	}
 	r.events = append(r.events, worker.Event{

@@ -50,7 +50,7 @@ var names = map[string]Names{
 // kinds are the statements of each text, in order: a misspelled option, a
 // missing END or a trailing word shows as a statement more or less.
 var kinds = map[string]string{
-	"claimEventsSQL":        "Declare Select",
+	"claimEventsSQL":        "Select",
 	"flipClaimSQL":          "Declare Declare Declare Update Set Insert Select",
 	"findClaimSQL":          "Select",
 	"settleSentSQL":         "Declare Delete Set Select",
@@ -162,7 +162,7 @@ func TestClaimHints(t *testing.T) {
 	if got := statementtest.HintNames(tables[0].TableHints); !slices.Equal(got, want) {
 		t.Errorf("hints are %v, want %v", got, want)
 	}
-	spec := script.Batches[0].Statements[1].(*tsql.SelectStatement).QueryExpression.(*tsql.QuerySpecification)
+	spec := script.Batches[0].Statements[0].(*tsql.SelectStatement).QueryExpression.(*tsql.QuerySpecification)
 	for _, e := range spec.SelectElements {
 		if s, ok := e.(*tsql.SelectScalarExpression); ok && statementtest.IsColumn(s.Expression, "status") {
 			t.Error("the claim selects status")
