@@ -73,8 +73,12 @@ type benchResult struct {
 	// one on the same network.
 	Ratios map[string]float64 `json:"ratios"`
 	// LimitShare, of pipeline alone, is its rate over what claim-only and
-	// publish-only allow where they share the processors.
+	// publish-only allow where they share the processors: 1 / (1/c + 1/p).
 	LimitShare float64 `json:"limit_share,omitempty"`
+	// LimitCPUShare is the same by CPU time, that of all three processes: what
+	// the two take for an event together over what pipeline takes. It does not
+	// depend on how busy the machine was during each.
+	LimitCPUShare float64 `json:"limit_cpu_share,omitempty"`
 }
 
 func newBenchResult(strategy, network string, d benchDone, database, broker benchCounts) benchResult {
@@ -116,9 +120,10 @@ func (r benchResult) proof() error {
 
 // compare fills in what results say of one another.
 func (b *benchReport) compare() {
-	rates := map[[2]string]float64{}
+	rates, cpu := map[[2]string]float64{}, map[[2]string]float64{}
 	for _, r := range b.Results {
-		rates[[2]string{r.Network, r.Strategy}] = r.EventsPerSecond
+		key := [2]string{r.Network, r.Strategy}
+		rates[key], cpu[key] = r.EventsPerSecond, r.CPUMicros+r.DatabaseCPU+r.BrokerCPU
 	}
 	for i := range b.Results {
 		r := &b.Results[i]
@@ -131,6 +136,7 @@ func (b *benchReport) compare() {
 		claim, publish := rates[[2]string{r.Network, claimOnly}], rates[[2]string{r.Network, publishOnly}]
 		if r.Strategy == "pipeline" && claim > 0 && publish > 0 {
 			r.LimitShare = rounded(r.EventsPerSecond * (1/claim + 1/publish))
+			r.LimitCPUShare = rounded((cpu[[2]string{r.Network, claimOnly}] + cpu[[2]string{r.Network, publishOnly}]) / cpu[[2]string{r.Network, r.Strategy}])
 		}
 	}
 }
@@ -160,7 +166,7 @@ depend on what else the machine does; counts do not.
 `, b.Backlog, b.PayloadBytes, b.Lanes, b.Batch, b.Machine.OS, b.Machine.Arch, b.Machine.CPUs, b.Machine.Go)
 	for _, r := range b.Results {
 		if r.LimitShare > 0 {
-			fmt.Fprintf(w, "%s: pipeline reaches %.2f of what claim-only and publish-only allow together.\n", r.Network, r.LimitShare)
+			fmt.Fprintf(w, "%s: pipeline reaches %.2f of what claim-only and publish-only allow together, 1 / (1/c + 1/p); by CPU time, which the load of the machine changes less, %.2f.\n", r.Network, r.LimitShare, r.LimitCPUShare)
 		}
 		for _, l := range r.Lone {
 			fmt.Fprintf(w, "%s, --idle-poll %.0fms: a lone event is %s ms in the outbox of an idle pipeline, which sends %.1f statements a second and uses %.2f %% of a core; the first event was out %.0f ms after the start of the process.\n",

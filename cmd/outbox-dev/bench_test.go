@@ -144,6 +144,9 @@ func TestBenchReport(t *testing.T) {
 	if r.EventsPerSecond != 30_000 || r.CPUMicros != 8 || r.PeakMiB != 48 || r.Allocations != 12 || r.RoundTrips != 100 || r.Statements != 50 || r.Sends != 10 {
 		t.Errorf("result %+v", r)
 	}
+	if r.LimitCPUShare != 2 { // each takes 8 µs
+		t.Errorf("of the limits by CPU %g", r.LimitCPUShare)
+	}
 	if r.LimitShare != 1 || r.Ratios[claimOnly] != .5 || len(r.Ratios) != 2 {
 		t.Errorf("of the limits %g, ratios %v", r.LimitShare, r.Ratios)
 	}
