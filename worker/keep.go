@@ -29,19 +29,27 @@ func (w *Worker) keep(ctx context.Context, wg *sync.WaitGroup) {
 		}
 	}
 	wg.Go(func() { every(ctx, w.cfg.HeartbeatEvery, w.heartbeat) })
-	wg.Go(func() { every(ctx, w.cfg.ReapEvery, unpaused(w.reap)) })
+	wg.Go(func() {
+		var due bool
+		every(ctx, w.cfg.ReapEvery,
+			unpaused(func(ctx context.Context) { due = w.reap(ctx) }),
+			unpaused(func(ctx context.Context) { w.retry(ctx, due) }))
+	})
 	if !w.cfg.Discover {
 		wg.Go(func() { every(ctx, unroutedEvery, w.reportUnrouted) })
 	}
 }
 
-// every calls do at once and then about every interval, varied by a tenth so
-// that workers started together drift apart.
-func every(ctx context.Context, interval time.Duration, do func(context.Context)) {
+// every takes its steps, one after the other, at once and then about every
+// interval, varied by a tenth so that workers started together drift apart. Each
+// step has keeperPatience for itself.
+func every(ctx context.Context, interval time.Duration, steps ...func(context.Context)) {
 	for {
-		call, cancel := context.WithTimeout(ctx, keeperPatience)
-		do(call)
-		cancel()
+		for _, do := range steps {
+			call, cancel := context.WithTimeout(ctx, keeperPatience)
+			do(call)
+			cancel()
+		}
 		jitter := time.Duration(rand.Int64N(int64(interval)/5+1)) - interval/10
 		if !sleep(ctx, interval+jitter) {
 			return
@@ -49,15 +57,23 @@ func every(ctx context.Context, interval time.Duration, do func(context.Context)
 	}
 }
 
-// reap gives back what others left, and what failed long enough ago. The store
-// logs each receipt; here they are counted.
-func (w *Worker) reap(ctx context.Context) {
+// reap gives back what others left, and says whether failed events are due. The
+// store logs each receipt; here they are counted.
+func (w *Worker) reap(ctx context.Context) (retryDue bool) {
 	r, err := w.cfg.Store.Reap(ctx)
 	if r.Receipts > 0 {
 		w.cfg.Observer.Reaped(r)
 	}
 	w.note(ctx, w.reaps, err)
-	if r.RetryDue {
+	if err == nil && !r.RetryDue {
+		w.retries.passed() // what this worker failed to bring back, another one did
+	}
+	return r.RetryDue
+}
+
+// retry brings back what failed long enough ago.
+func (w *Worker) retry(ctx context.Context, due bool) {
+	if due {
 		_, err := w.cfg.Store.RetryDue(ctx)
 		w.note(ctx, w.retries, err)
 	}
@@ -94,7 +110,7 @@ func (w *Worker) leave(ctx context.Context) {
 	if !w.beaten.Load() || w.beats.err() != nil || w.settles.err() != nil {
 		return
 	}
-	call, cancel := context.WithTimeout(ctx, leavePatience)
+	call, cancel := context.WithTimeout(ctx, min(leavePatience, w.cfg.Grace))
 	defer cancel()
 	if err := w.cfg.Store.Leave(call); err != nil {
 		w.log.Info("this worker's heartbeat stays in the table for a day: it could not be deleted", zap.Error(err))

@@ -3,6 +3,7 @@ package worker
 import (
 	"context"
 	"errors"
+	"slices"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -62,20 +63,70 @@ func TestStopTakesTheHeartbeatAway(t *testing.T) {
 	}
 }
 
-// However long the deletion hangs, the grace period holds.
+// However long the deletion hangs, the grace period holds, also for a worker that
+// is stopped in its first heartbeat.
 func TestStopWithAHangingDatabaseKeepsTheGracePeriod(t *testing.T) {
+	for name, hangs := range map[string][]string{"working": {"Leave"}, "starting": {"Heartbeat", "Leave"}} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				store := newFakeStore()
+				store.setHang(func(call string) bool { return slices.Contains(hangs, call) })
+				const grace = 2 * time.Second
+				_, stop := start(t, Config{Store: store, Publisher: publishAll, EventTypes: []string{"a"}, Grace: grace})
+				time.Sleep(time.Minute)
+				began := time.Now()
+				if err := stop(); err != nil {
+					t.Fatal(err)
+				}
+				if took := time.Since(began); took > grace {
+					t.Errorf("the stop took %s of a grace period of %s", took, grace)
+				}
+			})
+		})
+	}
+}
+
+// A worker whose RetryDue failed is ready again when there is nothing to bring
+// back any more, though it was another worker that did it.
+func TestReadyWhenAnotherWorkerBroughtBackWhatWasDue(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		store := newFakeStore()
-		store.setHang(func(call string) bool { return call == "Leave" })
-		const grace = 2 * time.Second
-		_, stop := start(t, Config{Store: store, Publisher: publishAll, EventTypes: []string{"a"}, Grace: grace})
-		time.Sleep(time.Minute)
-		began := time.Now()
+		store.retryDue = true // the fake takes it for done by another
+		store.setFail(func(call string, _ int) error {
+			return map[string]error{"RetryDue": errors.New("deadlock")}[call]
+		})
+		w, stop := start(t, Config{Store: store, Publisher: publishAll, EventTypes: []string{"a"}})
+		time.Sleep(DefaultReapEvery / 2)
+		if w.Ready() == nil {
+			t.Error("it is ready while RetryDue fails")
+		}
+		time.Sleep(2 * DefaultReapEvery)
+		if err := w.Ready(); err != nil {
+			t.Errorf("it is not ready: %v", err)
+		}
 		if err := stop(); err != nil {
 			t.Fatal(err)
 		}
-		if took := time.Since(began); took > grace {
-			t.Errorf("the stop took %s of a grace period of %s", took, grace)
+	})
+}
+
+// A Reap that takes all the time it has leaves RetryDue its own.
+func TestRetryDueAfterASlowReap(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		store := newFakeStore()
+		store.retryDue = true
+		store.setHang(func(call string) bool { return call == "Reap" })
+		logs, seen := observer.New(zap.InfoLevel)
+		_, stop := start(t, Config{Store: store, Publisher: publishAll, EventTypes: []string{"a"}, Logger: zap.New(logs)})
+		time.Sleep(2 * keeperPatience)
+		if n := store.called("RetryDue"); n == 0 {
+			t.Error("what is due was not brought back")
+		}
+		if lines := seen.FilterMessageSnippet("bringing back failed events fails").All(); len(lines) > 0 {
+			t.Errorf("RetryDue had no time: %v", lines[0].ContextMap()["error"])
+		}
+		if err := stop(); err != nil {
+			t.Fatal(err)
 		}
 	})
 }
