@@ -36,6 +36,7 @@ func (b Bench) Run(ctx context.Context) (Report, error) {
 		return p.Report, unwrapRefusal(err)
 	}
 	p.Executed = true
+	b.Logger.Info("bench claim begins", zap.String("beside", p.Table), zap.String("log_at_most", maintenance.ByteText(p.Log)), zap.String("space", maintenance.ByteText(p.Space)))
 	if err := b.clear(ctx, p.Leftovers); err != nil {
 		return p.Report, err
 	}

@@ -55,9 +55,10 @@ const includeClause = "INCLUDE (aggregate_type, aggregate_id, payload, headers, 
 // Ctrl-C need not wait.
 const fillRows = 5000
 
-// The rows are the server's own work: only one payload travels. OPENJSON gives the
-// positions of a list, as many as it is long, and is there wherever the worker's
-// statements are; GENERATE_SERIES needs a higher compatibility level.
+// The rows are the server's own work: only one payload travels. OPENJSON's key is
+// the position in a list, from 0 on (sql-docs, openjson-transact-sql.md), and it is
+// there wherever the worker's statements are; GENERATE_SERIES needs a higher
+// compatibility level.
 const fillScratchSQL = `-- outbox:BenchFillScratch
 INSERT INTO {events} (id, aggregate_type, aggregate_id, event_type, payload, headers, status, created_at, processed_at, retry_at, retry_count, last_error)
 SELECT CAST(@first + n.n AS {id_t}),
@@ -69,6 +70,8 @@ SELECT CAST(@first + n.n AS {id_t}),
 FROM   (SELECT CAST(j.[key] AS INT) AS n
         FROM   OPENJSON(CONCAT('[0', REPLICATE(CAST(',0' AS VARCHAR(MAX)), @count - 1), ']')) AS j) AS n;`
 
+// IF EXISTS is for each of the two (sql-docs, drop-table-transact-sql.md): what made
+// them may have ended in between.
 const dropScratchSQL = `-- outbox:BenchDropScratch
 DROP TABLE IF EXISTS {receipts}, {events};`
 

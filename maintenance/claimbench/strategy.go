@@ -40,7 +40,8 @@ var Strategies = []string{Pipeline, UpdateOutput, UpdateTop, DeleteOutput}
 // The pattern that articles recommend: one statement that locks, marks and
 // returns. It reads and writes status in one index, for which the server needs
 // Halloween protection. The hints are those of the claim but for its index: that
-// is how it is written.
+// is how it is written. (sql-docs, update-transact-sql.md, for UPDATE of a CTE;
+// output-clause-transact-sql.md.)
 const updateOutputSQL = `-- outbox:BenchUpdateOutput
 WITH batch AS (
     SELECT TOP (@batch) e.id, e.payload, e.headers, e.event_type, e.aggregate_type, e.aggregate_id, e.created_at, e.retry_count, e.status, e.processed_at
@@ -68,6 +69,7 @@ FROM   {events} AS e WITH (ROWLOCK, READPAST, READCOMMITTEDLOCK)
 WHERE  e.event_type = CAST(@event_type AS {event_type_t})
 AND    e.status = 0;`
 
+// A DELETE of the same CTE (sql-docs, delete-transact-sql.md).
 const deleteOutputSQL = `-- outbox:BenchDeleteOutput
 WITH batch AS (
     SELECT TOP (@batch) e.id, e.payload, e.headers, e.event_type, e.aggregate_type, e.aggregate_id, e.created_at, e.retry_count
