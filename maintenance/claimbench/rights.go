@@ -15,11 +15,11 @@ import (
 // create-table-transact-sql.md, Permissions), and who makes a table in the schema of
 // another does not own it: what is done with it needs rights of its own. They are
 // asked for on the schema, where alone they can be given before. HAS_PERMS_BY_NAME
-// needs none, and is NULL for a schema that is not there
-// (has-perms-by-name-transact-sql.md).
+// needs none; as a securable NULL is this database, as an answer it is no answer
+// (has-perms-by-name-transact-sql.md), and the server says itself what is missing.
 const rightsSQL = `-- outbox:BenchRights
 DECLARE @kind VARCHAR(10) = 'SCHEMA';
-SELECT HAS_PERMS_BY_NAME(DB_NAME(), 'DATABASE', 'CREATE TABLE') AS may_create,
+SELECT HAS_PERMS_BY_NAME(NULL, 'DATABASE', 'CREATE TABLE') AS may_create,
        HAS_PERMS_BY_NAME(@schema, @kind, 'ALTER') AS may_alter,
        HAS_PERMS_BY_NAME(@schema, @kind, 'SELECT') AS may_select,
        HAS_PERMS_BY_NAME(@schema, @kind, 'INSERT') AS may_insert,
@@ -44,12 +44,12 @@ func readRights(ctx context.Context, conn *sql.Conn, n sqlserver.Names) (rights,
 		return rights{}, fmt.Errorf("ask for the rights of this login: %w", err)
 	}
 	var r rights
-	if !create.Bool {
+	if create.Valid && !create.Bool {
 		r.grants = append(r.grants, fmt.Sprintf("GRANT CREATE TABLE TO %s;", quoted(user.String)))
 	}
 	var missing []string
 	for i, name := range names {
-		if !has[i].Bool {
+		if has[i].Valid && !has[i].Bool {
 			missing = append(missing, name)
 		}
 	}
