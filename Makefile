@@ -1,4 +1,4 @@
-# What a contributor types. `make check` is what .ci/run does.
+# What a contributor types. `make check` is the part of .ci/run that needs Go alone.
 
 .PHONY: build test race lint fmt check fuzz demo bench-compare image test-real
 

@@ -37,8 +37,9 @@ case ${1:-} in
 		GO
 	END
 	export OUTBOX_TEST_SQL_DSN="sqlserver://sa:$MSSQL_SA_PASSWORD@localhost:${OUTBOX_SQL_PORT:-1433}?database=outbox_suite&trustservercertificate=true"
-	# The key is the emulator's, the same everywhere.
-	export OUTBOX_TEST_SERVICEBUS="Endpoint=sb://localhost:${OUTBOX_AMQP_PORT:-5672};SharedAccessKeyName=RootManageSharedAccessKey;SharedAccessKey=SAS_KEY_VALUE;UseDevelopmentEmulator=true;"
+	# The key is the emulator's, the same everywhere. No port where it is the default:
+	# the administration, which doctor asks, is on another one.
+	export OUTBOX_TEST_SERVICEBUS="Endpoint=sb://localhost${OUTBOX_AMQP_PORT:+:$OUTBOX_AMQP_PORT};SharedAccessKeyName=RootManageSharedAccessKey;SharedAccessKey=SAS_KEY_VALUE;UseDevelopmentEmulator=true;"
 	export OUTBOX_TEST_SERVICEBUS_ENTITY=outbox-suite OUTBOX_TEST_SERVICEBUS_DUPLICATES=outbox-suite-duplicates
 	;;
 --embedded)
