@@ -17,7 +17,7 @@ const (
 	loneSettled = 2 * time.Second
 	loneQuiet   = 10 * time.Second
 	// lonePatience is for the first event and for the last ones.
-	lonePatience = 30 * time.Second
+	lonePatience = 60 * time.Second
 )
 
 // benchLone are the figures of an idle worker.
