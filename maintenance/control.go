@@ -10,6 +10,7 @@ import (
 	"time"
 	"unicode/utf8"
 
+	"azsqloutbox/internal/quantity"
 	"azsqloutbox/worker"
 )
 
@@ -79,22 +80,23 @@ type PauseResult struct {
 // Text prints the result for a person.
 func (r PauseResult) Text(w io.Writer) error {
 	what := controlled(r.Scope, r.Name)
+	workers := quantity.Of(r.Workers, "live worker")
 	state := map[bool]string{true: "paused", false: "not paused"}
 	var b strings.Builder
 	switch {
 	case !r.Executed:
-		fmt.Fprintf(&b, "%s is %s and would be %s; %d live workers would see it with their next heartbeat.\n",
-			what, state[r.WasPaused], state[r.Paused], r.Workers)
+		fmt.Fprintf(&b, "%s is %s and would be %s; %s would see it with the next heartbeat.\n",
+			what, state[r.WasPaused], state[r.Paused], workers)
 		if r.Scope == worker.ScopeAll && !r.Paused {
 			b.WriteString("Workers that were started with --paused would begin.\n")
 		}
 		b.WriteString("Nothing was changed: add --execute.\n")
 	case r.Paused:
-		fmt.Fprintf(&b, "%s is paused now; %d live workers see it with their next heartbeat, within 11 s.\n", what, r.Workers)
+		fmt.Fprintf(&b, "%s is paused now; %s will see it with the next heartbeat, within 11 s.\n", what, workers)
 	case r.WasPaused:
-		fmt.Fprintf(&b, "the pause of %s is over; %d live workers see it with their next heartbeat, within 11 s.\n", what, r.Workers)
+		fmt.Fprintf(&b, "the pause of %s is over; %s will see it with the next heartbeat, within 11 s.\n", what, workers)
 	case r.Scope == worker.ScopeAll:
-		fmt.Fprintf(&b, "everything was not paused; workers that were started with --paused go on, %d live ones see it with their next heartbeat, within 11 s.\n", r.Workers)
+		fmt.Fprintf(&b, "everything was not paused; workers that were started with --paused go on, %s will see it with the next heartbeat, within 11 s.\n", workers)
 	default:
 		fmt.Fprintf(&b, "%s was not paused.\n", what)
 	}

@@ -95,7 +95,7 @@ func TestStatus(t *testing.T) {
 	text := run(exitDone, "status")
 	for _, say := range []string{
 		"pending 3, oldest 5m", "; in flight 2 in 1 claims; failed: 1 waiting, 2 parked; 12 events/s",
-		"! living workers have different leases", "! 1 of 2 living workers were started with --paused and wait: outboxctl resume --all --execute lets them begin", "! 1 claims are long past their lease", "! 2 events are parked",
+		"! living workers have different leases", "! 1 of 2 living workers were started with --paused and wait: outboxctl resume --all --execute lets them begin", "! long past the lease, and reaped by nobody: 1 claim", "! parked, waiting for a person: 2 events",
 		"order.placed  2        5m", "over since 4", "12.5      live\n", "0.0       paused, waits for resume --all\n", "w3      v0", "99.0      silent since 2", "orders       open     2026-01-02T03:04:00Z  5",
 	} {
 		if !strings.Contains(text, say) {
@@ -181,7 +181,7 @@ func TestPauseSaysWhatMayBeWrong(t *testing.T) {
 		{"pause --entity=payments", []string{`! no living worker has a route to "payments"; there are routes to ["orders" "refunds"]`}},
 		{"pause --entity=payments", []string{`! no living worker has a route to "payments"`}}, // paused before, and still wrong
 		{"resume --entity=orders", []string{`entity "orders" was not paused.`, `did you mean entity "ORDERS"?`, `still paused: event_type "order.void", since 2`}},
-		{"resume --entity=ORDERS", []string{`the pause of entity "ORDERS" is over; 1 live workers`, "still paused: everything, since 2"}},
+		{"resume --entity=ORDERS", []string{`the pause of entity "ORDERS" is over; 1 live worker`, "still paused: everything, since 2"}},
 		{"resume --all", []string{"the pause of everything is over", `still paused: event_type "oder.placed", since 2`, `still paused: entity "payments"`}},
 		{"resume --all", []string{"everything was not paused; workers that were started with --paused go on"}},
 	} {
@@ -191,7 +191,7 @@ func TestPauseSaysWhatMayBeWrong(t *testing.T) {
 				t.Errorf("%s does not say %q:\n%s", c.args, say, text)
 			}
 		}
-		if c.say == nil && (strings.Contains(text, "!") || !strings.Contains(text, "is paused now; 1 live workers")) {
+		if c.say == nil && (strings.Contains(text, "!") || !strings.Contains(text, "is paused now; 1 live worker")) {
 			t.Errorf("%s says\n%s", c.args, text)
 		}
 	}
