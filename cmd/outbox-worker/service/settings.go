@@ -66,7 +66,7 @@ type ClaimSettings struct {
 	MaxInFlight     *int           `placeholder:"N" help:"Claimed batches on their way to the broker; it bounds memory. Default: twice the lanes."`
 	Lease           time.Duration  `default:"${lease}" help:"After so long without being settled, a claim is given to another worker."`
 	PublishDeadline *time.Duration `placeholder:"DURATION" help:"After so long a claimed event is not sent any more. Below the lease. Default: ${publish_deadline}, or half the lease where that is less."`
-	IdlePoll        time.Duration  `default:"${idle_poll}" help:"Longest pause between two looks for pending events. With --entity, types not seen for two minutes are looked for once a second."`
+	IdlePoll        time.Duration  `default:"${idle_poll}" help:"Pause between two looks for pending events, an eighth more on average. With --entity, types not seen for two minutes are looked for once a second."`
 	ReapEvery       time.Duration  `default:"${reap_every}" help:"Pause between two looks for leases that are over."`
 	MaxAttempts     int            `default:"${max_attempts}" help:"An event that failed so many times is parked."`
 	Paused          bool           `help:"Connect and say so, but claim nothing until outboxctl resume --all."`
