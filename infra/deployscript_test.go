@@ -162,6 +162,8 @@ func TestDeployRefuses(t *testing.T) {
 			"Microsoft.App is NotRegistered: az provider register --namespace Microsoft.App --wait",
 		},
 		"what-if fails": {"'deployment group what-if '*) exit 1 ;;", deploySettings, good, 1, "nothing was changed"},
+		"az fails":      {"'version '*) exit 4 ;;", deploySettings, good, 1, "az version failed"},
+		"no outputs":    {"'deployment group show '*) exit 3 ;;", deploySettings, append(good, "--execute"), 1, "the deployment is done, and its output users could not be read"},
 		"create fails":  {"'deployment group create '*) exit 1 ;;", deploySettings, append(good, "--execute"), 1, "the same command goes on"},
 	} {
 		code, stdout, stderr, calls := deploy(t, test.answer, test.environment, test.arguments...)

@@ -51,7 +51,7 @@ while read -r variable; do
 done < <(sed -n "s/^[^/]*readEnvironmentVariable('\([A-Za-z0-9_]*\)').*/\1/p" "$parameters")
 
 command -v az >/dev/null || refuse "the Azure CLI (az) is not installed"
-az=$(az version --query '"azure-cli"' --output tsv)
+az=$(az version --query '"azure-cli"' --output tsv) || failed "az version failed"
 ! older "$az" "$min_az" || refuse "az is $az, and $min_az is the oldest that will do: az upgrade"
 subscription=$(az account show --query name --output tsv 2>/dev/null) || refuse "not signed in: az login"
 bicep=$(az bicep version 2>/dev/null | sed -n 's/.*version \([0-9.]*\).*/\1/p') || true
@@ -76,7 +76,10 @@ fi
 az deployment group create --resource-group "$group" --name outbox --parameters "$parameters" --output none ||
 	failed "the deployment failed; what is done stays, and the same command goes on from there. A new role can take minutes to be known: then wait, and run it again"
 
-output() { az deployment group show --resource-group "$group" --name outbox --query "properties.outputs.$1.value" --output tsv; }
+output() {
+	az deployment group show --resource-group "$group" --name outbox --query "properties.outputs.$1.value" --output tsv ||
+		failed "the deployment is done, and its output $1 could not be read; the same command tries again"
+}
 echo "-- users.sql: for sqlcmd -G -I -b, after scripts/090_grants.sql and 091_job_grants.sql"
 output users
 echo
