@@ -104,6 +104,9 @@ func writeSize(out io.Writer, c *sizeCmd, p sizing.Plan) error {
 	replica := fmt.Sprintf("%s events/s each, and one to spare", quantity.Grouped(int64(p.ReplicaEventsPerSecond)))
 	if p.ReplicaRate > 0 {
 		replica += fmt.Sprintf("; OUTBOX_SERVICEBUS_RATE=%d leaves the receivers their credits", p.ReplicaRate)
+		if rest := p.ReplicaRate * (p.Replicas - 1); float64(rest) < c.EventsPerSecond {
+			replica += fmt.Sprintf("; with a replica away that is %d events/s, below the peak", rest)
+		}
 	}
 	fmt.Fprintf(t, "replicas\t%d\t%s\n", p.Replicas, replica)
 	_ = t.Flush() // into memory
