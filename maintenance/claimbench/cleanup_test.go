@@ -96,28 +96,35 @@ func TestNothingIsLeftAfterCtrlCInAStatement(t *testing.T) {
 }
 
 // A scratch table that cannot be dropped is named, found by the next plan, and
-// removed by the next run; a table of the user's with a like name is not.
+// removed by the next run; a table of the user's with a like name is not, be it an
+// outbox that our own script has made.
 func TestLeftovers(t *testing.T) {
 	b := newOutbox(t, emulator.Config{}, scripts.Options{})
+	mayNotGo, err := scripts.Define(scripts.Options{Table: "outbox_event_bench_20261130"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	b.exec(mayNotGo.Events.Create)
+	b.exec(mayNotGo.Receipts.Create)
 	b.exec(`CREATE TABLE dbo.outbox_event_bench_results (id INT NOT NULL CONSTRAINT PK_outbox_event_bench_results PRIMARY KEY);
 CREATE TABLE dbo.outbox_event_bench_0123abcd (id INT NOT NULL CONSTRAINT PK_mine PRIMARY KEY);`)
 	mine := b.tables()
 	stuck := b.server.Inject(emulator.Fault{Statement: "BenchDropScratch", Times: -1, Error: &emulator.Error{Number: 1222, Class: 16, Message: "scripted"}})
 	restore := claimbench.ShortenAftermath(t, 200*time.Millisecond)
-	_, err := b.small().Run(t.Context())
+	_, err = b.small().Run(t.Context())
 	restore()
 	stuck.Remove()
 	if err == nil || !strings.Contains(err.Error(), "is still there: the next run with --execute removes it, or DROP TABLE [dbo].[outbox_event_bench_") {
 		t.Fatalf("error is %v", err)
 	}
 	plan, err := b.small().Plan(t.Context())
-	if err != nil || len(plan.Leftovers) != 2 || plan.Leftovers[0].Rows != 400 || plan.Leftovers[1].Name != plan.Leftovers[0].Name+"_claim" {
+	if err != nil || len(plan.Leftovers) != 1 || plan.Leftovers[0].Rows != 400 {
 		t.Errorf("%v, the plan has %+v", err, plan.Leftovers)
 	}
 	if !strings.Contains(b.tables(), plan.Leftovers[0].Name) {
 		t.Error("the plan has dropped it")
 	}
-	if r := b.run(b.small()); len(r.Leftovers) != 2 || len(r.Results) != 10 {
+	if r := b.run(b.small()); len(r.Leftovers) != 1 || len(r.Results) != 10 {
 		t.Errorf("%+v", r)
 	}
 	if after := b.tables(); after != mine {

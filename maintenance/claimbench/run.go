@@ -65,7 +65,7 @@ func unwrapRefusal(err error) error {
 func (b Bench) clear(ctx context.Context, leftovers []Leftover) error {
 	for _, l := range leftovers {
 		n := b.Names
-		n.Table = strings.TrimSuffix(l.Name, "_claim")
+		n.Table = l.Name
 		if err := b.drop(ctx, n); err != nil {
 			return err
 		}

@@ -75,8 +75,11 @@ FROM   (SELECT CAST(j.[key] AS INT) AS n
 const dropScratchSQL = `-- outbox:BenchDropScratch
 DROP TABLE IF EXISTS {receipts}, {events};`
 
-// What an earlier run has left: by the name, and by the name of the primary key
-// that goes with it. The catalog shows a table to whoever has a right on it (sql-docs,
+// What an earlier run has left: by the name, and by the name of the primary key, which
+// nothing else gives one. The name alone could be that of an outbox with the day
+// behind it, and what is found here is dropped. The receipts go with their table, and
+// are never there without it: they are made after it and dropped before. The catalog
+// shows a table to whoever has a right on it (sql-docs,
 // metadata-visibility-configuration.md).
 const leftoversSQL = `-- outbox:BenchLeftovers
 SELECT t.name,
@@ -84,7 +87,7 @@ SELECT t.name,
 FROM   sys.tables AS t
 WHERE  t.schema_id = SCHEMA_ID(@schema)
 AND    LEFT(t.name, LEN(@prefix)) = @prefix
-AND    EXISTS (SELECT 1 FROM sys.indexes AS i WHERE i.object_id = t.object_id AND i.is_primary_key = 1 AND i.name = CONCAT(N'PK_', t.name))
+AND    EXISTS (SELECT 1 FROM sys.indexes AS i WHERE i.object_id = t.object_id AND i.is_primary_key = 1 AND i.name = CONCAT(@key, t.name))
 ORDER BY t.name;`
 
 // Leftover is a table that an earlier run did not drop.
@@ -95,6 +98,9 @@ type Leftover struct {
 
 const (
 	randomBytes = 4
+	// keyPrefix is what the name of a scratch table's primary key has before the
+	// table's own. No script of ours and no habit makes a key of such a name.
+	keyPrefix = "PK_scratch_of_"
 	// longestBase leaves room in the 128 characters of an identifier for what is
 	// put behind a table's name and in front of it.
 	longestBase = 96
@@ -123,18 +129,18 @@ func tableName(n sqlserver.Names) string { return cmp.Or(n.Table, "outbox_event"
 
 func schemaName(n sqlserver.Names) string { return cmp.Or(n.Schema, "dbo") }
 
-// ours says whether a name is one that scratchNames makes, or its receipts'.
+// ours says whether a name is one that scratchNames makes.
 func ours(name, prefix string) bool {
 	rest, ok := strings.CutPrefix(name, prefix)
 	return ok && scratchEnd.MatchString(rest)
 }
 
-var scratchEnd = regexp.MustCompile(fmt.Sprintf(`^[0-9a-f]{%d}(_claim)?$`, 2*randomBytes))
+var scratchEnd = regexp.MustCompile(fmt.Sprintf(`^[0-9a-f]{%d}$`, 2*randomBytes))
 
 // readLeftovers finds what earlier runs have left.
 func readLeftovers(ctx context.Context, conn *sql.Conn, n sqlserver.Names) ([]Leftover, error) {
 	begin := prefix(tableName(n))
-	rows, err := conn.QueryContext(ctx, leftoversSQL, sql.Named("schema", schemaName(n)), sql.Named("prefix", begin))
+	rows, err := conn.QueryContext(ctx, leftoversSQL, sql.Named("schema", schemaName(n)), sql.Named("prefix", begin), sql.Named("key", keyPrefix))
 	if err != nil {
 		return nil, fmt.Errorf("look for tables that an earlier run left: %w", err)
 	}
@@ -172,7 +178,7 @@ func (s *scratch) render(text string) string {
 	}
 	pairs := []string{
 		"{events}", s.names.Events(), "{receipts}", s.names.Receipts(),
-		"{primary_key}", quote.ID("PK_" + s.names.Table), "{claim_index}", quote.ID(cmp.Or(s.names.ClaimIndex, "IX_outbox_claim")),
+		"{primary_key}", quote.ID(keyPrefix + s.names.Table), "{claim_index}", quote.ID(cmp.Or(s.names.ClaimIndex, "IX_outbox_claim")),
 		"{include}", include, "{columns}", strings.Join(definitions(s.columns), ",\n    "),
 	}
 	for _, c := range s.columns {

@@ -98,12 +98,12 @@ func TestScratchNames(t *testing.T) {
 			t.Errorf("%v gives %v and %v: %v", n, a, b, a.Validate())
 		}
 		begin := prefix(tableName(n))
-		for _, name := range []string{a.Table, a.Table + "_claim", b.Table} {
-			if !ours(name, begin) || len([]rune("PK_"+name)) > 128 {
+		for _, name := range []string{a.Table, b.Table} {
+			if !ours(name, begin) || len([]rune(keyPrefix+name)) > 128 || len([]rune("PK_"+name+"_claim")) > 128 {
 				t.Errorf("%s is not taken for ours, or too long", name)
 			}
 		}
-		for _, name := range []string{tableName(n), begin, begin + "results", a.Table + "_old", "x" + a.Table, begin + "0123456"} {
+		for _, name := range []string{tableName(n), begin, begin + "results", a.Table + "_old", a.Table + "_claim", "x" + a.Table, begin + "0123456"} {
 			if ours(name, begin) {
 				t.Errorf("%s is taken for ours", name)
 			}
