@@ -7,6 +7,7 @@ import (
 	"regexp"
 	"strconv"
 	"strings"
+	"unicode"
 	"unicode/utf8"
 
 	mssql "github.com/microsoft/go-mssqldb"
@@ -163,7 +164,7 @@ func (o Options) mark(name, was string) (string, error) {
 }
 
 // rename replaces the bracketed identifiers, in the text and inside its string
-// literals, and the literals that are an index name. Comments stay.
+// literals, and the literals that are an index name. Of comments only the roles.
 func (o Options) rename(script string) (string, error) {
 	var b strings.Builder
 	for len(script) > 0 {
@@ -173,7 +174,11 @@ func (o Options) rename(script string) (string, error) {
 			if n < 0 {
 				n = len(script)
 			}
-			b.WriteString(script[:n])
+			comment, err := o.comment(script[:n])
+			if err != nil {
+				return "", err
+			}
+			b.WriteString(comment)
 			script = script[n:]
 		case strings.HasPrefix(script, "/*"):
 			n := strings.Index(script, "*/") + 2
@@ -210,6 +215,23 @@ func (o Options) rename(script string) (string, error) {
 		}
 	}
 	return b.String(), nil
+}
+
+var roles = regexp.MustCompile(`\[(outbox_event_role|outbox_event_jobs_role)\]`)
+
+// comment renames the roles in what the head of the grants tells people to run. A
+// table whose name could end the comment keeps the files' names in it.
+func (o Options) comment(line string) (string, error) {
+	if strings.ContainsFunc(o.Table, unicode.IsControl) {
+		return line, nil
+	}
+	var failed error
+	line = roles.ReplaceAllStringFunc(line, func(m string) string {
+		name, err := o.identifier(m[1 : len(m)-1])
+		failed = errors.Join(failed, err)
+		return name
+	})
+	return line, failed
 }
 
 var bracketed = regexp.MustCompile(`\[(\w+)\]`)

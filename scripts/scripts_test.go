@@ -79,6 +79,28 @@ func withoutComments(script string) string {
 	return b.String()
 }
 
+// What the head of the grants tells people to run is about the role that is made.
+func TestTheHeadOfTheGrantsNamesTheRole(t *testing.T) {
+	for _, render := range []func(Options) (string, error){Grants, JobGrants} {
+		got, err := render(Options{Table: "odd]"})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if !strings.Contains(got, "--   ALTER ROLE [odd]]_") || strings.Contains(got, "outbox_event_") {
+			t.Errorf("it says:\n%s", got)
+		}
+		const breakOut = "x\nDROP TABLE y --"
+		if got, err = render(Options{Table: breakOut}); err != nil {
+			t.Fatal(err)
+		}
+		for line := range strings.Lines(got) {
+			if strings.HasPrefix(line, "--") && strings.Contains(line, "[x") {
+				t.Errorf("the comment %q ends inside of the name", line)
+			}
+		}
+	}
+}
+
 func TestRenderRefuses(t *testing.T) {
 	for field, o := range map[string]Options{
 		"option Payload":       {Payload: "VARCHAR(10); DROP TABLE x"},
