@@ -104,7 +104,11 @@ func (r PauseResult) Text(w io.Writer) error {
 		fmt.Fprintf(&b, "! %s\n", Printable(warning))
 	}
 	for _, p := range r.StillPaused {
-		fmt.Fprintf(&b, "still paused: %s, since %s by %s: %s\n", controlled(p.Scope, p.Name), p.Since.UTC().Format(time.RFC3339), Printable(p.By), Printable(p.Reason))
+		fmt.Fprintf(&b, "still paused: %s, since %s by %s", controlled(p.Scope, p.Name), p.Since.UTC().Format(time.RFC3339), Printable(p.By))
+		if p.Reason != "" {
+			fmt.Fprintf(&b, ": %s", Printable(p.Reason))
+		}
+		b.WriteByte('\n')
 	}
 	_, err := io.WriteString(w, b.String())
 	return err

@@ -159,7 +159,7 @@ type failedAct struct {
 
 type failedRetryCmd struct {
 	failedAct
-	PerSecond float64 `env:"-" default:"200" placeholder:"N" help:"Events a second, so that they do not come back as a flood."`
+	PerSecond float64 `env:"-" default:"200" placeholder:"N" help:"Events a second, so that they do not come back as a flood. Default 200."`
 }
 
 type failedDiscardCmd struct {

@@ -191,6 +191,9 @@ func TestPauseSaysWhatMayBeWrong(t *testing.T) {
 				t.Errorf("%s does not say %q:\n%s", c.args, say, text)
 			}
 		}
+		if strings.Contains(text, "by ops:") { // none of these pauses has a reason
+			t.Errorf("%s says\n%s", c.args, text)
+		}
 		if c.say == nil && (strings.Contains(text, "!") || !strings.Contains(text, "is paused now; 1 live worker")) {
 			t.Errorf("%s says\n%s", c.args, text)
 		}

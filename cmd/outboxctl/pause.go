@@ -15,7 +15,7 @@ import (
 type pauseScope struct {
 	EventType string `env:"-" placeholder:"NAME" xor:"scope" required:"" help:"One event type, by the name that its route has."`
 	Entity    string `env:"-" placeholder:"NAME" xor:"scope" required:"" help:"All event types of one queue or topic."`
-	All       bool   `env:"-" xor:"scope" required:"" help:"Everything: no worker claims, reaps or retries."`
+	All       bool   `env:"-" xor:"scope" required:"" help:"Everything: the claims, reaping and retries of all workers."`
 
 	By      string `env:"-" placeholder:"NAME" help:"Who says so. Default: user@host."`
 	Execute bool   `env:"-" help:"Do it. Without it only the plan is shown."`

@@ -28,7 +28,7 @@ type Settings struct {
 type DatabaseSettings struct {
 	DSN        string `name:"sql-dsn" placeholder:"URL" help:"The database, as a go-mssqldb URL: sqlserver://user:password@host?database=name, or with fedauth=ActiveDirectoryManagedIdentity (…WorkloadIdentity, …AzCli, …Default) for Entra."`
 	Schema     string `default:"dbo" help:"Schema of the outbox table."`
-	Table      string `default:"outbox_event" help:"The outbox table. Its receipt and worker tables are <table>_claim and <table>_worker."`
+	Table      string `default:"outbox_event" help:"The outbox table. Beside it are <table>_claim with the receipts, <table>_worker and <table>_control."`
 	ClaimIndex string `default:"IX_outbox_claim" help:"The filtered index that claims read."`
 	RetryIndex string `default:"IX_outbox_retry" help:"The filtered index of failed events."`
 }
