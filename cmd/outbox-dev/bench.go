@@ -49,6 +49,8 @@ func (c *benchCmd) Validate() error {
 		}
 	}
 	switch {
+	case len(c.Network) == 0:
+		return errors.New("--network is empty; there are local and azure")
 	case len(c.IdlePoll) == 0 || slices.Min(c.IdlePoll) < time.Millisecond:
 		return fmt.Errorf("--idle-poll is %v, it may be 1ms or more", c.IdlePoll)
 	case c.Backlog < 1 || c.Backlog > 5_000_000:
@@ -61,7 +63,7 @@ func (c *benchCmd) Validate() error {
 		return fmt.Errorf("--batch is %d, it may be 1 to %d", c.Batch, worker.MaxBatch)
 	case c.Lone < 0 || c.Lone > 10_000:
 		return fmt.Errorf("--lone is %d, it may be 0 to 10000", c.Lone)
-	case c.Seconds <= 0 || c.Seconds > 3600:
+	case !(c.Seconds > 0 && c.Seconds <= 3600): // not a number is neither
 		return fmt.Errorf("--seconds is %g, it may be above 0 and up to 3600", c.Seconds)
 	}
 	return nil

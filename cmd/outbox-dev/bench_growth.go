@@ -28,6 +28,9 @@ type growthCmd struct {
 // size.
 const growthTolerance = .1
 
+// mostGrowthRows takes 8 GB of memory.
+const mostGrowthRows = 5_000_000
+
 // growthSeconds is for the batches of one size, on a machine that is busy.
 const growthSeconds = 300
 
@@ -44,6 +47,8 @@ func (c *growthCmd) Validate() error {
 		return fmt.Errorf("--pending is %v, it may be ascending numbers from %d on, which --batches of --batch take", c.Pending, c.Batches*c.Batch)
 	case len(c.Processed) == 0 || slices.Min(c.Processed) < 0:
 		return fmt.Errorf("--processed is %v, it may be numbers from 0 on", c.Processed)
+	case slices.Max(c.Processed) > mostGrowthRows-slices.Max(c.Pending):
+		return fmt.Errorf("--pending and --processed are up to %d and %d, together they may be %d", slices.Max(c.Pending), slices.Max(c.Processed), mostGrowthRows)
 	}
 	return nil
 }

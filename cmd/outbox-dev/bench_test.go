@@ -2,6 +2,7 @@ package main
 
 import (
 	"bytes"
+	"context"
 	"encoding/json"
 	"os"
 	"os/exec"
@@ -105,6 +106,30 @@ func TestBenchStopsInTime(t *testing.T) {
 	}
 }
 
+// Whoever kills bench leaves no worker behind that waits for an engine.
+func TestBenchWorkerEndsWithItsInput(t *testing.T) {
+	if testing.Short() {
+		t.Skip("starts a process")
+	}
+	t.Parallel()
+	dev, _ := buildPrograms(t)
+	job, err := json.Marshal(benchJob{
+		Strategy: "pipeline", Lanes: 1, Batch: 10, Seconds: 3600,
+		DSN: "sqlserver://outbox:x@127.0.0.1:1?database=outbox",
+		Bus: "Endpoint=sb://127.0.0.1:1;SharedAccessKeyName=x;SharedAccessKey=x;UseDevelopmentEmulator=true",
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithTimeout(t.Context(), processPatience)
+	defer cancel()
+	cmd := exec.CommandContext(ctx, dev, "bench-worker")
+	cmd.Stdin = bytes.NewReader(job)
+	if out, err := cmd.CombinedOutput(); ctx.Err() != nil {
+		t.Errorf("it goes on without its parent: %v\n%s", err, out)
+	}
+}
+
 func TestBenchProof(t *testing.T) {
 	good := benchResult{Strategy: "serial", Events: 5, Processed: 5, Received: 5}
 	if err := good.proof(); err != nil {
@@ -177,12 +202,17 @@ func TestBenchWrongUsage(t *testing.T) {
 	for _, args := range [][]string{
 		{"--strategies", "magic"},
 		{"--network", "moon"},
+		{"--network", ""},
 		{"--backlog", "0"},
 		{"--payload", "2001"},
 		{"--lanes", "0"},
 		{"--batch", "5000"},
 		{"--lone=-1"},
 		{"--seconds", "0"},
+		{"--seconds", "NaN"},
+		{"growth", "--pending", "99999999999"},
+		{"growth", "--pending", "3000000", "--processed", "3000000"},
+		{"growth", "--pending", "10000", "--processed", "9223372036854775807"},
 	} {
 		var stdout, stderr bytes.Buffer
 		if code := run(t.Context(), append([]string{"bench"}, args...), &stdout, &stderr); code != 2 || strings.Count(stderr.String(), "\n") != 1 {

@@ -113,15 +113,17 @@ func (c *benchWorkerCmd) Run(ctx context.Context, s streams) error {
 	if err := input.Decode(&job); err != nil {
 		return fmt.Errorf("read the job: %w", err)
 	}
+	// Its input ends when the parent is done with it, or was killed: then the engines
+	// are gone too, and a worker would wait for them until its time is over.
+	ctx, stop := context.WithCancel(ctx)
+	defer stop()
+	ended := make(chan struct{})
+	go func() {
+		defer close(ended)
+		defer stop()
+		answerCPU(io.MultiReader(input.Buffered(), os.Stdin), s.out)
+	}()
 	if job.Strategy == idleWorker {
-		var stop context.CancelFunc
-		ctx, stop = context.WithCancel(ctx)
-		ended := make(chan struct{})
-		go func() {
-			defer close(ended)
-			defer stop()
-			answerCPU(io.MultiReader(input.Buffered(), os.Stdin), s.out)
-		}()
 		defer func() { <-ended }()
 	}
 	strategy, ok := benchStrategies[job.Strategy]
