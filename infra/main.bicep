@@ -368,7 +368,7 @@ output settings string[] = [
   'OUTBOX_SERVICEBUS_NAMESPACE=${serviceBusHost}'
   'OUTBOX_SERVICEBUS_CREDENTIAL=managed-identity'
   'OUTBOX_SERVICEBUS_CLIENT_ID=${identities.outputs.workerClientId}'
-  'OUTBOX_ENTITY=${entities[0].name}'
+  empty(routes) ? 'OUTBOX_ENTITY=${entities[0].name}' : 'OUTBOX_CONFIG=/etc/outbox/routes.yaml'
 ]
 
 @description('The identities\' users, for the database; scripts/090_grants.sql and 091_job_grants.sql make the roles. A display name that is not unique in the tenant fails with 33131: add WITH OBJECT_ID.')
