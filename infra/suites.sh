@@ -9,7 +9,8 @@
 # README.md says what they make and take away.
 set -euo pipefail
 cd "$(dirname "$0")/.."
-: "${OUTBOX_TEST_SQL_DSN:?}" "${OUTBOX_TEST_SERVICEBUS:?}" "${OUTBOX_TEST_SERVICEBUS_ENTITY:?}"
+: "${OUTBOX_TEST_SQL_DSN:?is not set; README.md says what the suites need}" \
+	"${OUTBOX_TEST_SERVICEBUS:?is not set}" "${OUTBOX_TEST_SERVICEBUS_ENTITY:?is not set}"
 
 go test -count=1 -timeout 20m ./sqlserver
 go test -count=1 -timeout 20m -v -run 'TestSuite/external' ./servicebus

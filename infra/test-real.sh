@@ -12,6 +12,7 @@ cd "$(dirname "$0")/.."
 
 case ${1:-} in
 "" | --keep)
+	docker compose version >/dev/null 2>&1 || { echo "infra/test-real.sh: Docker with Compose is not here" >&2; exit 2; }
 	# A password for this run; where they are kept, down and up again needs it too.
 	MSSQL_SA_PASSWORD=${MSSQL_SA_PASSWORD:-Outbox-$(od -An -N12 -tx1 /dev/urandom | tr -d ' \n')}
 	export MSSQL_SA_PASSWORD

@@ -13,9 +13,9 @@ import (
 
 // what of a table is paused or resumed.
 type pauseScope struct {
-	EventType string `env:"-" placeholder:"NAME" xor:"scope" required:"" help:"One event type, by the name that its route has."`
-	Entity    string `env:"-" placeholder:"NAME" xor:"scope" required:"" help:"All event types of one queue or topic."`
-	All       bool   `env:"-" xor:"scope" required:"" help:"Everything: the claims, reaping and retries of all workers."`
+	EventType string `env:"-" placeholder:"NAME" xor:"scope" help:"One event type, by the name that its route has."`
+	Entity    string `env:"-" placeholder:"NAME" xor:"scope" help:"All event types of one queue or topic."`
+	All       bool   `env:"-" xor:"scope" help:"Everything: the claims, reaping and retries of all workers."`
 
 	By      string `env:"-" placeholder:"NAME" help:"Who says so. Default: user@host."`
 	Execute bool   `env:"-" help:"Do it. Without it only the plan is shown."`
@@ -41,12 +41,6 @@ func (c *resumeCmd) Run(ctx context.Context, a *app) error {
 }
 
 func (c pauseScope) run(ctx context.Context, a *app, p maintenance.Pause) error {
-	t, closeDB, err := a.target()
-	if err != nil {
-		return err
-	}
-	defer closeDB()
-	p.Target, p.By = t, cmp.Or(c.By, whoAmI())
 	switch {
 	case c.All:
 		p.Scope = worker.ScopeAll
@@ -57,6 +51,12 @@ func (c pauseScope) run(ctx context.Context, a *app, p maintenance.Pause) error 
 	default:
 		return usageError{errors.New("one of --event-type, --entity and --all is needed")}
 	}
+	t, closeDB, err := a.target()
+	if err != nil {
+		return err
+	}
+	defer closeDB()
+	p.Target, p.By = t, cmp.Or(c.By, whoAmI())
 	if err := p.Validate(); err != nil {
 		return usageError{err}
 	}

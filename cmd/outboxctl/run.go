@@ -23,8 +23,8 @@ type cli struct {
 	Status statusCmd `cmd:"" help:"Backlog, claims, workers and destinations."`
 	Doctor doctorCmd `cmd:"" help:"Go or no-go: everything that a worker relies on, with what to do about it."`
 	Failed failedCmd `cmd:"" help:"Failed events: list, show, retry, discard."`
-	Pause  pauseCmd  `cmd:"" help:"Tell all workers to stop claiming everything, an event type or what goes to an entity."`
-	Resume resumeCmd `cmd:"" help:"End a pause."`
+	Pause  pauseCmd  `cmd:"" help:"Tell all workers to stop claiming everything, an event type or what goes to an entity: one of --all, --event-type and --entity."`
+	Resume resumeCmd `cmd:"" help:"End a pause, the one of --all, --event-type or --entity."`
 	Schema schemaCmd `cmd:"" help:"The table and its indexes: print the script, check them, add what is missing."`
 
 	MigrateVarchar migrateCmd `cmd:"" help:"Check that an NVARCHAR column would lose nothing as VARCHAR, and migrate it."`
