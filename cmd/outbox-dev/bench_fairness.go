@@ -16,9 +16,9 @@ import (
 // are in the outbox. All go to one queue, so that nothing but the worker's
 // schedule lets them by.
 type fairnessCmd struct {
-	Backlog int           `default:"1000000" help:"Pending events of one type that the worker finds. Default 1000000, which take 3 GB of memory in all."`
-	Types   int           `default:"3" help:"Other types, of which one event is written after the other. Default 3."`
-	Every   time.Duration `default:"20ms" help:"Pause between two of them. Default 20ms."`
+	Backlog int           `default:"1000000" help:"Pending events of one type that the worker finds; 1000000 take 3 GB of memory in all."`
+	Types   int           `default:"3" help:"Other types, of which one event is written after the other."`
+	Every   time.Duration `default:"20ms" help:"Pause between two of them."`
 	Lanes   int           `default:"${lanes}" help:"Claim lanes."`
 	Batch   int           `default:"${batch}" help:"Events a claim takes at most."`
 	Payload int           `default:"600" placeholder:"BYTES" help:"Bytes of each payload, 80 to 2000. Default 600."`

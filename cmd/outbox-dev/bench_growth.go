@@ -18,7 +18,7 @@ import (
 type growthCmd struct {
 	Pending   []int `default:"10000,100000,1000000" placeholder:"N,…" help:"Pending events, fewest first. Default 10000,100000,1000000."`
 	Processed []int `default:"0,1000000" placeholder:"N,…" help:"PROCESSED events that lie in the table beside them. Default 0,1000000. A row takes 1.6 KB of memory."`
-	Batches   int   `default:"10" help:"Batches that are moved at each size. Default 10."`
+	Batches   int   `default:"10" help:"Batches that are moved at each size."`
 	Batch     int   `default:"${batch}" help:"Events of each."`
 	Payload   int   `default:"600" placeholder:"BYTES" help:"Bytes of each payload, 80 to 2000. Default 600."`
 	JSON      bool  `name:"json" help:"Print the result as one JSON object."`
