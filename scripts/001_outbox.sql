@@ -1,6 +1,6 @@
 -- The outbox: the sequence, the event table, its two filtered indexes, the
--- receipts of claims and the heartbeats of workers. Safe to run again: it adds
--- what is missing and changes nothing that is there.
+-- receipts of claims, the heartbeats of workers and what those are told. Safe to
+-- run again: it adds what is missing and changes nothing that is there.
 --
 --   sqlcmd -S <server> -d <database> -G -b -i 001_outbox.sql
 --
