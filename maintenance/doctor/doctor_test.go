@@ -253,6 +253,9 @@ func TestTheGrantsAreEnoughAndNoMore(t *testing.T) {
 	if f := find(r, "procedure for writers"); f.Verdict != doctor.Unknown || !strings.Contains(f.Found, "VIEW DEFINITION") {
 		t.Errorf("procedure for writers: %+v", f)
 	}
+	if f := find(r, "plan of the claim"); f.Verdict != doctor.Unknown || f.Found != "VIEW DATABASE STATE is missing." || !strings.Contains(f.Remedy, "GRANT VIEW DATABASE STATE") || !strings.Contains(f.Remedy, "a worker needs no such right") {
+		t.Errorf("plan of the claim: %+v", f)
+	}
 	if f := find(r, "triggers"); f.Verdict != doctor.OK {
 		t.Errorf("triggers: %+v", f)
 	}

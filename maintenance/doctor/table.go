@@ -3,6 +3,7 @@ package doctor
 import (
 	"context"
 	"fmt"
+	"slices"
 	"strings"
 
 	"azsqloutbox/internal/quantity"
@@ -68,7 +69,9 @@ func (v *visit) plan(ctx context.Context) ([]Finding, error) {
 	said := []string{s.Reason}
 	ours := false
 	for _, f := range s.Evidence.Findings {
-		said = append(said, f.Text)
+		if f.Text != s.Reason { // why it is unknown is a finding too
+			said = append(said, f.Text)
+		}
 		ours = ours || f.Verdict == diagnose.Bad && !f.Foreign
 	}
 	// What others run on the table, the worker before this one for instance, is dear,
@@ -76,7 +79,11 @@ func (v *visit) plan(ctx context.Context) ([]Finding, error) {
 	if verdict == NoGo && !ours {
 		verdict = Warn
 	}
-	return one(check, verdict, strings.TrimSpace(strings.Join(said, " ")), strings.Join(s.Remedy, "\n")), nil
+	remedy := s.Remedy
+	if strings.HasSuffix(s.Reason, " is missing.") { // a right is
+		remedy = append(slices.Clone(remedy), "or run doctor once as someone who has it; a worker needs no such right")
+	}
+	return one(check, verdict, strings.TrimSpace(strings.Join(said, " ")), strings.Join(remedy, "\n")), nil
 }
 
 // deadlines holds the workers' settings together.
