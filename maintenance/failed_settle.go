@@ -231,8 +231,9 @@ func (s SettleFailed) Run(ctx context.Context) (r SettledFailed, err error) {
 	if s.Limit > 0 && len(left) == s.Limit {
 		r.Stopped = "limit"
 	}
+	most := s.most()
 	for err == nil && len(left) > 0 {
-		batch := nextBatch(left)
+		batch := nextBatch(left, most)
 		left = left[len(batch):]
 		var taken int
 		taken, err = s.takeBatch(ctx, t, c, batch, column)
@@ -243,7 +244,7 @@ func (s SettleFailed) Run(ctx context.Context) (r SettledFailed, err error) {
 		t.Progress(Progress{Stage: r.Action, Done: int64(r.Settled), Total: int64(r.Matching), Unit: "events"})
 		pause := time.Duration(0)
 		if !s.Discard {
-			pause = time.Duration(float64(taken) / cmp.Or(s.PerSecond, defaultRetryRate) * float64(time.Second))
+			pause = time.Duration(float64(taken) / s.rate() * float64(time.Second))
 		}
 		if len(left) > 0 && !sleep(ctx, pause) {
 			break
@@ -281,10 +282,23 @@ func (s SettleFailed) list(ctx context.Context, t Target, c *connection) (keys [
 	return keys, err
 }
 
-// nextBatch is the beginning of keys that one statement takes: never of both
-// halves of the index.
-func nextBatch(keys []failedKey) []failedKey {
-	n := min(len(keys), failedBatch)
+// rate is that of a retry, in events a second.
+func (s SettleFailed) rate() float64 { return cmp.Or(s.PerSecond, defaultRetryRate) }
+
+// most is how many events one statement takes. A retry comes back by what a second
+// has room for, and at least one by one: a larger batch would be the flood that the
+// rate is there against.
+func (s SettleFailed) most() int {
+	if s.Discard {
+		return failedBatch
+	}
+	return int(max(1, min(s.rate(), failedBatch)))
+}
+
+// nextBatch is the beginning of keys that one statement takes, at most so many and
+// never of both halves of the index.
+func nextBatch(keys []failedKey, most int) []failedKey {
+	n := min(len(keys), most)
 	for i, k := range keys[:n] {
 		if k.at.Valid != keys[0].at.Valid {
 			return keys[:i]

@@ -1,6 +1,7 @@
 package maintenance_test
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"strings"
@@ -41,6 +42,26 @@ func TestRetryTakesEachEventOnce(t *testing.T) {
 				t.Errorf("%v events have spent one attempt since, want 500", n)
 			}
 		})
+	}
+}
+
+// A low rate is no burst of a whole batch with a long pause behind it.
+func TestRetryAtALowRate(t *testing.T) {
+	for rate, want := range map[float64]int64{0.1: 1, 2.5: 2, 150: 150, 1000: 200} {
+		b := withFailed(t, 300, "NULL")
+		ctx, cancel := context.WithCancel(t.Context())
+		defer cancel()
+		target := b.target()
+		target.Progress = func(p maintenance.Progress) {
+			cancel()
+			if p.Done != want {
+				t.Errorf("at %g events a second the first %d come back at once, want %d", rate, p.Done, want)
+			}
+		}
+		r, err := maintenance.SettleFailed{Target: target, PerSecond: rate}.Run(ctx)
+		if err != nil || r.Settled != int(want) || r.Stopped != "interrupted" {
+			t.Errorf("%+v, %v", r, err)
+		}
 	}
 }
 

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 	"time"
@@ -46,6 +47,11 @@ func (c *benchCmd) Validate() error {
 	for _, name := range c.Network {
 		if _, ok := benchNetworks[name]; !ok {
 			return fmt.Errorf("--network: there is no %q; there are local and azure", name)
+		}
+	}
+	if c.Chart != "" { // it is drawn last, minutes from now
+		if _, err := os.Stat(filepath.Dir(c.Chart)); err != nil {
+			return fmt.Errorf("--chart: %w", err)
 		}
 	}
 	switch {

@@ -210,6 +210,7 @@ func TestBenchWrongUsage(t *testing.T) {
 		{"--lone=-1"},
 		{"--seconds", "0"},
 		{"--seconds", "NaN"},
+		{"--chart", filepath.Join(t.TempDir(), "no-folder", "chart.svg")},
 		{"growth", "--pending", "99999999999"},
 		{"growth", "--pending", "3000000", "--processed", "3000000"},
 		{"growth", "--pending", "10000", "--processed", "9223372036854775807"},
