@@ -94,7 +94,7 @@ func (s *Service) build(routes servicebus.Routes) (err error) {
 		DB:            s.db,
 		Names:         settings.SQL.Names(),
 		Owner:         owner,
-		Version:       BuildVersion(),
+		Version:       heartbeatVersion(),
 		Source:        source,
 		Destinations:  routes.Entities(),
 		Lease:         settings.Claim.Lease,
@@ -281,6 +281,14 @@ func (s *Service) close() {
 	if s.traces != nil {
 		end(s.traces.provider.Shutdown, "the last traces were not exported")
 	}
+}
+
+// heartbeatVersion is BuildVersion as far as the column of the heartbeats holds it:
+// whoever names an image after a long branch still has a worker that starts.
+func heartbeatVersion() string {
+	const most = 50 // bytes
+	v := BuildVersion()
+	return v[:min(len(v), most)]
 }
 
 func defaultOwner() string {

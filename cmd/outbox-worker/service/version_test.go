@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/alecthomas/kong"
+	"go.uber.org/zap"
 
 	"azsqloutbox/cmd/outbox-worker/service"
 )
@@ -22,5 +23,23 @@ func TestVersionNamesProgramVersionAndCommit(t *testing.T) {
 	code, ok := service.Parse(&target, "a-program", "", []string{"--version"}, &stdout, &stderr)
 	if code != 0 || ok || stderr.Len() != 0 || !strings.HasPrefix(stdout.String(), "a-program v1.2.3 (commit 0123abc, go") {
 		t.Errorf("exit code %d, %v, stdout %q, stderr %q", code, ok, stdout.String(), stderr.String())
+	}
+}
+
+// The column of the heartbeats is 50 bytes wide, and an image may be named after a
+// long branch.
+func TestALongVersionStarts(t *testing.T) {
+	version := service.Version
+	t.Cleanup(func() { service.Version = version })
+	service.Version = "v1.2.3-" + strings.Repeat("feature-", 10)
+	settings, err := service.DefaultSettings()
+	if err != nil {
+		t.Fatal(err)
+	}
+	settings.SQL.DSN = "sqlserver://u:p@localhost?database=d"
+	settings.ServiceBus.ConnectionString = "Endpoint=sb://localhost;SharedAccessKeyName=n;SharedAccessKey=k;UseDevelopmentEmulator=true"
+	settings.ServiceBus.Entity = "q"
+	if _, err := service.New(settings, zap.NewNop()); err != nil {
+		t.Error(err)
 	}
 }
