@@ -97,6 +97,9 @@ func TestThePlatformWaitsLongerThanTheWorker(t *testing.T) {
 	if want := fmt.Sprintf("param graceSeconds int = %d\n", int(worker.DefaultGrace.Seconds())); !strings.Contains(main, want) {
 		t.Errorf("main.bicep has no line %q", want)
 	}
+	if want := fmt.Sprintf("param leaseSeconds int = %d\n", int(worker.DefaultLease.Seconds())); !strings.Contains(main, want) {
+		t.Errorf("main.bicep has no line %q", want)
+	}
 	source := files(t, "modules/worker.bicep")["worker.bicep"]
 	for _, want := range []string{"terminationGracePeriodSeconds: graceSeconds + 15", "value: '${graceSeconds}s'"} {
 		if !strings.Contains(source, want) {

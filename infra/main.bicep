@@ -111,6 +111,14 @@ param batch int = 500
 @minValue(0)
 param serviceBusRate int = 0
 
+@description('How long a claim belongs to its worker, in seconds: all workers of a table need the same.')
+@minValue(30)
+@maxValue(3600)
+param leaseSeconds int = 60
+
+@description('Whether the worker waits for outboxctl resume --all --execute before it claims: to stand by, or to look first.')
+param paused bool = false
+
 @description('How long a stop may take, in seconds. The platform kills 15 s later.')
 @minValue(5)
 @maxValue(45)
@@ -321,6 +329,8 @@ module worker 'modules/worker.bicep' = {
     memory: memory
     lanes: lanes
     batch: batch
+    leaseSeconds: leaseSeconds
+    paused: paused
     graceSeconds: graceSeconds
     otlpEndpoint: otlpEndpoint
     scaleToReplicas: scaleToReplicas

@@ -20,6 +20,8 @@ param cpu string
 param memory string
 param lanes int
 param batch int
+param leaseSeconds int
+param paused bool
 param graceSeconds int
 param otlpEndpoint string
 param scaleToReplicas int
@@ -38,12 +40,14 @@ var settings = [
   { name: 'OUTBOX_SERVICEBUS_CLIENT_ID', value: clientId }
   { name: 'OUTBOX_LANES', value: string(lanes) }
   { name: 'OUTBOX_BATCH', value: string(batch) }
+  { name: 'OUTBOX_LEASE', value: '${leaseSeconds}s' }
   { name: 'OUTBOX_GRACE', value: '${graceSeconds}s' }
   { name: 'OUTBOX_LISTEN', value: ':${port}' }
 ]
 var destination = empty(routes) ? [{ name: 'OUTBOX_ENTITY', value: entityName }] : [{ name: 'OUTBOX_CONFIG', value: '/etc/outbox/routes.yaml' }]
 var origin = empty(source) ? [] : [{ name: 'OUTBOX_SOURCE', value: source }]
 var rate = serviceBusRate > 0 ? [{ name: 'OUTBOX_SERVICEBUS_RATE', value: string(serviceBusRate) }] : []
+var standby = paused ? [{ name: 'OUTBOX_PAUSED', value: 'true' }] : []
 var telemetry = empty(otlpEndpoint) ? [] : [{ name: 'OTEL_EXPORTER_OTLP_ENDPOINT', value: otlpEndpoint }]
 
 // Routes hold no secret; a secret volume is how Container Apps mounts a text.
@@ -104,7 +108,7 @@ resource worker 'Microsoft.App/containerApps@2026-01-01' = {
         {
           name: 'worker'
           image: image
-          env: concat(settings, destination, origin, rate, telemetry)
+          env: concat(settings, destination, origin, rate, standby, telemetry)
           resources: {
             cpu: json(cpu)
             memory: memory
