@@ -7,6 +7,7 @@ import (
 	"io"
 	"os"
 	"os/exec"
+	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -118,9 +119,9 @@ func (w *chaosWorker) start(ctx context.Context) error {
 		"--owner", w.name, "--source", source, "--config", w.run.routes, "--listen", "off", "--log-level", "warn",
 		"--lease", chaosLease.String(), "--reap-every", "500ms", "--grace", chaosGrace.String(), "--batch", "100",
 		"--servicebus-send-timeout", chaosSendTimeout.String())
-	p.cmd.Env = append(os.Environ(),
-		"OUTBOX_SQL_DSN="+w.run.stack.SQL.DSN(), "OUTBOX_SERVICEBUS_CONNECTION_STRING="+w.run.stack.Bus.PlainConnectionString(),
-		"OUTBOX_ENTITY=", "OUTBOX_SERVICEBUS_NAMESPACE=")
+	// Not the settings of whoever runs it, whose table or pause is another one's.
+	p.cmd.Env = append(slices.DeleteFunc(os.Environ(), func(v string) bool { return strings.HasPrefix(v, "OUTBOX_") }),
+		"OUTBOX_SQL_DSN="+w.run.stack.SQL.DSN(), "OUTBOX_SERVICEBUS_CONNECTION_STRING="+w.run.stack.Bus.PlainConnectionString())
 	p.cmd.Stderr = io.MultiWriter(&p.said, w.run.log)
 	if err := p.cmd.Start(); err != nil {
 		return fmt.Errorf("start a worker process: %w", err)

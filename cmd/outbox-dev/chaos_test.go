@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"io"
 	"maps"
+	"os"
 	"os/exec"
 	"slices"
 	"strings"
@@ -23,6 +24,7 @@ func TestChaos(t *testing.T) {
 	}
 	dev, _ := buildPrograms(t)
 	cmd := exec.CommandContext(t.Context(), dev, "chaos", "--minutes", "0.4", "--seed", "7", "--rate", "200", "--json")
+	cmd.Env = append(os.Environ(), "OUTBOX_TABLE=of_another", "OUTBOX_PAUSED=true", "OUTBOX_ENTITY=elsewhere") // of whoever runs it
 	stderr := &lockedBuffer{}
 	cmd.Stderr = stderr
 	out, err := cmd.Output()
