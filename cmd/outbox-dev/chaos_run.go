@@ -118,7 +118,10 @@ func (w *chaosWorker) start(ctx context.Context) error {
 	p.cmd = exec.CommandContext(context.WithoutCancel(ctx), w.run.program, "worker",
 		"--owner", w.name, "--source", source, "--config", w.run.routes, "--listen", "off", "--log-level", "warn",
 		"--lease", chaosLease.String(), "--reap-every", "500ms", "--grace", chaosGrace.String(), "--batch", "100",
-		"--servicebus-send-timeout", chaosSendTimeout.String())
+		"--servicebus-send-timeout", chaosSendTimeout.String(), "--with-input")
+	if _, err := p.cmd.StdinPipe(); err != nil { // it ends with this process, or with Wait
+		return fmt.Errorf("start a worker process: %w", err)
+	}
 	// Not the settings of whoever runs it, whose table or pause is another one's.
 	p.cmd.Env = append(slices.DeleteFunc(os.Environ(), func(v string) bool { return strings.HasPrefix(v, "OUTBOX_") }),
 		"OUTBOX_SQL_DSN="+w.run.stack.SQL.DSN(), "OUTBOX_SERVICEBUS_CONNECTION_STRING="+w.run.stack.Bus.PlainConnectionString())

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"encoding/json"
 	"io"
 	"maps"
@@ -44,6 +45,23 @@ func TestChaos(t *testing.T) {
 	}
 	if r.RolledBack == 0 || r.Poison == 0 || len(r.Faults) < 15 {
 		t.Errorf("too little happened: %d events rolled back, %d poison, faults %v", r.RolledBack, r.Poison, r.Faults)
+	}
+}
+
+// Whoever kills chaos leaves no workers behind that look for its engines.
+func TestAWorkerOfChaosEndsWithItsInput(t *testing.T) {
+	if testing.Short() {
+		t.Skip("starts a process")
+	}
+	dev, _ := buildPrograms(t)
+	ctx, cancel := context.WithTimeout(t.Context(), processPatience)
+	defer cancel()
+	cmd := exec.CommandContext(ctx, dev, "worker", "--with-input", "--listen", "off", "--entity", "q")
+	cmd.Env = append(os.Environ(), "OUTBOX_SQL_DSN=sqlserver://outbox:x@127.0.0.1:1?database=outbox",
+		"OUTBOX_SERVICEBUS_CONNECTION_STRING=Endpoint=sb://127.0.0.1:1;SharedAccessKeyName=x;SharedAccessKey=x;UseDevelopmentEmulator=true")
+	cmd.Stdin = strings.NewReader("")
+	if out, err := cmd.CombinedOutput(); err != nil {
+		t.Errorf("%v\n%s", err, out)
 	}
 }
 

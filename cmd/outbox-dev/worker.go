@@ -2,6 +2,8 @@ package main
 
 import (
 	"context"
+	"io"
+	"os"
 
 	"azsqloutbox/cmd/outbox-worker/service"
 )
@@ -10,6 +12,7 @@ import (
 // workers as processes of their own.
 type workerCmd struct {
 	service.Settings
+	WithInput bool `env:"-" help:"Stop when the input ends: with the process that has started this one, however that ended."`
 }
 
 // Run works until ctx ends.
@@ -19,6 +22,15 @@ func (c *workerCmd) Run(ctx context.Context, s streams) error {
 	w, err := service.New(c.Settings, log)
 	if err != nil {
 		return err
+	}
+	if c.WithInput {
+		var stop context.CancelFunc
+		ctx, stop = context.WithCancel(ctx)
+		defer stop()
+		go func() {
+			_, _ = io.Copy(io.Discard, os.Stdin)
+			stop()
+		}()
 	}
 	return w.Run(ctx)
 }
