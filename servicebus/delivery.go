@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"math/rand/v2"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -110,9 +111,13 @@ func (d *delivery) inTurn(ctx context.Context, dest *destination, todo [][]int) 
 
 // oneByOne sends parts one after the other and goes on after a failure. A message
 // that breaks its connection takes with it whatever else is on the way there, so
-// at once all parts would look guilty.
+// at once all parts would look guilty. Few events are parts of their own: the
+// search inside a part costs connections, and with them the time of the rest.
 func (d *delivery) oneByOne(ctx context.Context, dest *destination, events []int) {
 	todo := inParts(events)
+	if len(events) <= 2*parts {
+		todo = slices.Collect(slices.Chunk(events, 1))
+	}
 	for n, part := range todo {
 		f := d.pack(ctx, dest, part, func(p parcel) *failure { return d.ship(ctx, p, nil) })
 		if f == nil || !f.nothingSent && ctx.Err() == nil {

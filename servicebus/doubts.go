@@ -1,6 +1,8 @@
 package servicebus
 
 import (
+	"cmp"
+	"slices"
 	"sync"
 	"time"
 
@@ -21,8 +23,9 @@ type doubt struct {
 	// before is what the destination had confirmed when the event was first
 	// sent: whatever it confirms after that, it works and this event may not.
 	before uint64
-	// alone counts the sends of this one event by itself that were not answered.
-	alone int
+	// tries counts the sends with this event among others, or alone, that were not
+	// answered; alone those of this one event by itself.
+	tries, alone int
 	// broke says that a connection broke under it, and not only that no answer
 	// came.
 	broke bool
@@ -61,6 +64,7 @@ func (d *doubts) add(events []worker.Event, which []int, before uint64, broke bo
 		if !ok {
 			known.before = before
 		}
+		known.tries++
 		if len(which) == 1 {
 			known.alone++
 		}
@@ -90,8 +94,11 @@ func (d *doubts) settle(events []worker.Event, which []int) {
 	}
 }
 
-// divide sorts events into those without a doubt and those with one, each in
-// their order, and says whether a connection may break under one of the latter.
+// divide sorts events into those without a doubt, in their order, and those with
+// one, and says whether a connection may break under one of the latter. What
+// failed alone, and then what was tried most, goes last: a message that breaks
+// connections can take the whole time of a delivery, and would take it each time
+// from those behind it.
 // What failed before, here or in another worker, is in doubt from the beginning:
 // a message that breaks connections must not take a new batch with it each time
 // that it comes back.
@@ -114,6 +121,10 @@ func (d *doubts) divide(events []worker.Event, which []int) (clean, doubted []in
 			clean = append(clean, i)
 		}
 	}
+	slices.SortStableFunc(doubted, func(a, b int) int {
+		one, other := d.events[events[a].ID], d.events[events[b].ID]
+		return cmp.Or(cmp.Compare(one.alone, other.alone), cmp.Compare(one.tries, other.tries))
+	})
 	return clean, doubted, broke
 }
 

@@ -38,3 +38,20 @@ func TestDoubtsDivide(t *testing.T) {
 		t.Errorf("once they are decided: %s, want %s", got, want)
 	}
 }
+
+// What takes the whole time of a delivery, alone, is not in the way of those
+// behind it a second time.
+func TestDoubtsPutLastWhatFailedAlone(t *testing.T) {
+	events := []worker.Event{{ID: 1}, {ID: 2}, {ID: 3}, {ID: 4, RetryCount: 1}}
+	all := []int{0, 1, 2, 3}
+	var d doubts
+	d.add(events, []int{0, 1, 2}, 0, true)
+	d.add(events, []int{0, 1}, 0, true)
+	for _, want := range []string{"[3 2 0 1]", "[3 2 1 0]", "[3 2 0 1]"} {
+		_, doubted, _ := d.divide(events, all)
+		if got := fmt.Sprint(doubted); got != want {
+			t.Errorf("the order is %s, want %s", got, want)
+		}
+		d.add(events, doubted[2:3], 0, true)
+	}
+}

@@ -127,7 +127,9 @@ func (w *Worker) report(c Claim, outcomes []Outcome, began time.Time) {
 	case errors.Is(t.unsentErr, errGraceOver):
 	case t.sent > 0 && doubtful(t.unsentErr):
 		// The destination took the others. What it did not take may be a message's
-		// own doing, and the publisher goes on to find out which.
+		// own doing, and the publisher goes on to find out which: with the next
+		// claim, where this one was a probe.
+		w.breakers.undecided(c.Receipt.EventType)
 	default:
 		w.breakers.failed(c.Receipt.EventType, t.unsentErr)
 		down := w.cfg.Destination(c.Receipt.EventType)

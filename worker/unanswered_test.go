@@ -110,3 +110,30 @@ func TestADestinationThatAnswersNothingStopsNoOther(t *testing.T) {
 		}
 	})
 }
+
+// A probe of which a part went out is no reason to wait: the next one follows,
+// and what is not the guilty event's fault is out within seconds.
+func TestAProbeThatPassesInPartIsFollowedByTheNext(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		store := newFakeStore()
+		store.took = time.Millisecond
+		store.add("a", 50)
+		begun := time.Now()
+		broker := publisherFunc(func(ctx context.Context, events []Event) []Outcome {
+			out := all(len(events), Outcome{Verdict: Unsent, Err: doubtfulError{errors.New("no answer")}})
+			if len(events) > probeBatch || time.Since(begun) < time.Minute { // the outage
+				return out
+			}
+			out[len(out)-1] = Outcome{Verdict: Sent}
+			return out
+		})
+		_, stop := start(t, Config{Store: store, Publisher: broker, EventTypes: []string{"a"}, Batch: 100})
+		time.Sleep(2*time.Minute + longestPause)
+		if got := store.count("processed"); got < 50 {
+			t.Errorf("%d of 50 events were processed", got)
+		}
+		if err := stop(); err != nil {
+			t.Fatal(err)
+		}
+	})
+}

@@ -39,7 +39,7 @@ func (c *chaosRun) calmDown(ctx context.Context) (took time.Duration, err error)
 	written := make(chan error, 1)
 	go func() { written <- c.write(writing, trickle) }()
 	decided, err := c.await(ctx, begun, anyReceipts, func(e storedEvent) bool {
-		return c.poisonOf(e.n) == sound || e.status != 0 || e.attempts > 0
+		return c.poisonOf(e.n) == sound || e.status == 2 || e.attempts > 0 // PROCESSED it may be in flight only
 	})
 	stopWriting()
 	if err := errors.Join(err, <-written); err != nil {
