@@ -212,7 +212,7 @@ func TestBenchWrongUsage(t *testing.T) {
 		{"--seconds", "NaN"},
 		{"--chart", filepath.Join(t.TempDir(), "no-folder", "chart.svg")},
 		{"growth", "--pending", "99999999999"},
-		{"growth", "--pending", "3000000", "--processed", "3000000"},
+		{"growth", "--pending", "6000000", "--processed", "6000000"},
 		{"growth", "--pending", "10000", "--processed", "9223372036854775807"},
 	} {
 		var stdout, stderr bytes.Buffer
