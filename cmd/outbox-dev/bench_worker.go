@@ -18,6 +18,7 @@ import (
 	"github.com/Azure/azure-sdk-for-go/sdk/messaging/azservicebus"
 
 	"azsqloutbox/cmd/outbox-dev/local"
+	"azsqloutbox/cmd/outbox-worker/service"
 	"azsqloutbox/sqlserver"
 	"azsqloutbox/worker"
 )
@@ -108,6 +109,7 @@ type benchWorkerCmd struct{}
 
 // Run reads a benchJob and prints a benchDone.
 func (c *benchWorkerCmd) Run(ctx context.Context, s streams) error {
+	service.Economize() // every strategy has what outbox-worker has
 	var job benchJob
 	input := json.NewDecoder(os.Stdin)
 	if err := input.Decode(&job); err != nil {
@@ -135,8 +137,6 @@ func (c *benchWorkerCmd) Run(ctx context.Context, s streams) error {
 		return err
 	}
 	defer db.Close()
-	floor := keepHeapFloor()
-	defer runtime.KeepAlive(floor)
 	t := &benchTask{benchJob: job, db: db, took: &latencies{}}
 	runtime.GC()
 	cpu, objects, begun := cpuTime(), mallocs(), time.Now()
@@ -165,10 +165,6 @@ func answerCPU(in io.Reader, out io.Writer) {
 		}
 	}
 }
-
-// keepHeapFloor gives every strategy the collector's setting of outbox-worker,
-// whose heap.go says why.
-func keepHeapFloor() *[14 << 20]byte { return new([14 << 20]byte) }
 
 // runBenchWorker runs a strategy to its end.
 func runBenchWorker(ctx context.Context, log io.Writer, job benchJob) (done benchDone, err error) {

@@ -8,6 +8,8 @@ import (
 	"os"
 	"os/signal"
 	"syscall"
+
+	"azsqloutbox/cmd/outbox-worker/service"
 )
 
 // Name is what the program is called, on disk and in what it writes.
@@ -18,7 +20,7 @@ const Name = "outbox-worker"
 // work (a table or a login that is not there), and 2 when a setting is wrong;
 // then it has touched nothing.
 func Main() {
-	keepHeapFloor()
+	service.Economize()
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	// A log whose reader has gone must not end the process.
 	signal.Ignore(syscall.SIGPIPE)
