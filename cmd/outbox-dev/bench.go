@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -59,20 +60,16 @@ func (c *benchCmd) Validate() error {
 		return errors.New("--network is empty; there are local and azure")
 	case len(c.IdlePoll) == 0 || slices.Min(c.IdlePoll) < time.Millisecond:
 		return fmt.Errorf("--idle-poll is %v, it may be 1ms or more", c.IdlePoll)
-	case c.Backlog < 1 || c.Backlog > 5_000_000:
-		return fmt.Errorf("--backlog is %d, it may be 1 to 5000000", c.Backlog)
-	case c.Payload < smallestPayload || c.Payload > 2000:
-		return fmt.Errorf("--payload is %d, it may be %d to 2000", c.Payload, smallestPayload)
-	case c.Lanes < 1 || c.Lanes > worker.MaxLanes:
-		return fmt.Errorf("--lanes is %d, it may be 1 to %d", c.Lanes, worker.MaxLanes)
-	case c.Batch < 1 || c.Batch > worker.MaxBatch:
-		return fmt.Errorf("--batch is %d, it may be 1 to %d", c.Batch, worker.MaxBatch)
-	case c.Lone < 0 || c.Lone > 10_000:
-		return fmt.Errorf("--lone is %d, it may be 0 to 10000", c.Lone)
 	case !(c.Seconds > 0 && c.Seconds <= 3600): // not a number is neither
 		return fmt.Errorf("--seconds is %g, it may be above 0 and up to 3600", c.Seconds)
 	}
-	return nil
+	return cmp.Or(
+		within("--backlog", c.Backlog, 1, 5_000_000),
+		within("--payload", c.Payload, smallestPayload, 2000),
+		within("--lanes", c.Lanes, 1, worker.MaxLanes),
+		within("--batch", c.Batch, 1, worker.MaxBatch),
+		within("--lone", c.Lone, 0, 10_000),
+	)
 }
 
 // Run measures and prints. It fails when a strategy lost, altered or repeated

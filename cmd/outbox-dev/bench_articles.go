@@ -33,6 +33,45 @@ func (t *benchTask) connect(ctx context.Context) (*sql.Conn, error) {
 	return conn, nil
 }
 
+// open is what each worker of an article has: a connection and a sender.
+func (t *benchTask) open(ctx context.Context) (*sql.Conn, *azservicebus.Sender, func(), error) {
+	sender, closeSender, err := t.openSender()
+	if err != nil {
+		return nil, nil, nil, err
+	}
+	conn, err := t.connect(ctx)
+	if err != nil {
+		closeSender()
+		return nil, nil, nil, err
+	}
+	return conn, sender, func() {
+		_ = conn.Close()
+		closeSender()
+	}, nil
+}
+
+// inTransactions runs move in one transaction after the other, until the time is
+// over or one has moved nothing.
+func (t *benchTask) inTransactions(ctx context.Context, move func(*sql.Tx, *azservicebus.Sender) (moved int, err error)) error {
+	conn, sender, closeBoth, err := t.open(ctx)
+	if err != nil {
+		return err
+	}
+	defer closeBoth()
+	for !t.over() {
+		moved := 0
+		err := transaction(ctx, conn, func(tx *sql.Tx) (err error) {
+			moved, err = move(tx, sender)
+			return err
+		})
+		if err != nil || moved == 0 {
+			return err
+		}
+		t.done(moved)
+	}
+	return nil
+}
+
 // transaction runs fn in one; READPAST needs READ COMMITTED.
 func transaction(ctx context.Context, conn *sql.Conn, fn func(*sql.Tx) error) error {
 	tx, err := conn.BeginTx(ctx, &sql.TxOptions{Isolation: sql.LevelReadCommitted})

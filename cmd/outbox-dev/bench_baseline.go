@@ -5,6 +5,8 @@ import (
 	"database/sql"
 	"fmt"
 
+	"github.com/Azure/azure-sdk-for-go/sdk/messaging/azservicebus"
+
 	"azsqloutbox/worker"
 )
 
@@ -29,48 +31,30 @@ WHERE  id = @id;`
 // benchBaseline is the throughput article's start: in one transaction one
 // select, and then for each event one send, which is waited for, and one update.
 func benchBaseline(ctx context.Context, t *benchTask) error {
-	sender, closeSender, err := t.openSender()
-	if err != nil {
-		return err
-	}
-	defer closeSender()
-	conn, err := t.connect(ctx)
-	if err != nil {
-		return err
-	}
-	defer conn.Close()
-	for !t.over() {
-		moved := 0
-		err := transaction(ctx, conn, func(tx *sql.Tx) error {
-			var events []worker.Event
-			err := t.timed(&t.took.claim, func() (err error) {
-				events, err = readEvents(tx.QueryContext(ctx, baselineSelectSQL, sql.Named("batch", baselineBatch)))
-				return err
-			})
-			if err != nil {
-				return fmt.Errorf("select: %w", err)
-			}
-			for _, e := range events {
-				if t.over() {
-					break
-				}
-				if err := t.timed(&t.took.publish, func() error { return sender.SendMessage(ctx, benchMessage(e), nil) }); err != nil {
-					return fmt.Errorf("send: %w", err)
-				}
-				if err := t.timed(&t.took.settle, func() error {
-					_, err := tx.ExecContext(ctx, baselineUpdateSQL, sql.Named("id", e.ID))
-					return err
-				}); err != nil {
-					return fmt.Errorf("update: %w", err)
-				}
-				moved++
-			}
-			return nil
-		})
-		if err != nil || moved == 0 {
+	return t.inTransactions(ctx, func(tx *sql.Tx, sender *azservicebus.Sender) (moved int, err error) {
+		var events []worker.Event
+		err = t.timed(&t.took.claim, func() (err error) {
+			events, err = readEvents(tx.QueryContext(ctx, baselineSelectSQL, sql.Named("batch", baselineBatch)))
 			return err
+		})
+		if err != nil {
+			return 0, fmt.Errorf("select: %w", err)
 		}
-		t.done(moved)
-	}
-	return nil
+		for _, e := range events {
+			if t.over() {
+				break
+			}
+			if err := t.timed(&t.took.publish, func() error { return sender.SendMessage(ctx, benchMessage(e), nil) }); err != nil {
+				return 0, fmt.Errorf("send: %w", err)
+			}
+			if err := t.timed(&t.took.settle, func() error {
+				_, err := tx.ExecContext(ctx, baselineUpdateSQL, sql.Named("id", e.ID))
+				return err
+			}); err != nil {
+				return 0, fmt.Errorf("update: %w", err)
+			}
+			moved++
+		}
+		return moved, nil
+	})
 }

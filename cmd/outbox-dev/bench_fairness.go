@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -31,21 +32,16 @@ const fairnessPatience = 10 * time.Minute
 
 // Validate is called by the parser.
 func (c *fairnessCmd) Validate() error {
-	switch {
-	case c.Backlog < 1 || c.Backlog > 5_000_000:
-		return fmt.Errorf("--backlog is %d, it may be 1 to 5000000", c.Backlog)
-	case c.Types < 1 || c.Types > 100:
-		return fmt.Errorf("--types is %d, it may be 1 to 100", c.Types)
-	case c.Every < time.Millisecond || c.Every > time.Minute:
+	if c.Every < time.Millisecond || c.Every > time.Minute {
 		return fmt.Errorf("--every is %s, it may be 1ms to 1m", c.Every)
-	case c.Lanes < 1 || c.Lanes > worker.MaxLanes:
-		return fmt.Errorf("--lanes is %d, it may be 1 to %d", c.Lanes, worker.MaxLanes)
-	case c.Batch < 1 || c.Batch > worker.MaxBatch:
-		return fmt.Errorf("--batch is %d, it may be 1 to %d", c.Batch, worker.MaxBatch)
-	case c.Payload < smallestPayload || c.Payload > 2000:
-		return fmt.Errorf("--payload is %d, it may be %d to 2000", c.Payload, smallestPayload)
 	}
-	return nil
+	return cmp.Or(
+		within("--backlog", c.Backlog, 1, 5_000_000),
+		within("--types", c.Types, 1, 100),
+		within("--lanes", c.Lanes, 1, worker.MaxLanes),
+		within("--batch", c.Batch, 1, worker.MaxBatch),
+		within("--payload", c.Payload, smallestPayload, 2000),
+	)
 }
 
 // Run measures and prints. It fails when an event was lost or sent twice.

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -36,13 +37,14 @@ const growthSeconds = 300
 
 // Validate is called by the parser.
 func (c *growthCmd) Validate() error {
+	if err := cmp.Or(
+		within("--batch", c.Batch, 1, worker.MaxBatch),
+		within("--batches", c.Batches, 1, 1000),
+		within("--payload", c.Payload, smallestPayload, 2000),
+	); err != nil {
+		return err
+	}
 	switch {
-	case c.Batch < 1 || c.Batch > worker.MaxBatch:
-		return fmt.Errorf("--batch is %d, it may be 1 to %d", c.Batch, worker.MaxBatch)
-	case c.Batches < 1 || c.Batches > 1000:
-		return fmt.Errorf("--batches is %d, it may be 1 to 1000", c.Batches)
-	case c.Payload < smallestPayload || c.Payload > 2000:
-		return fmt.Errorf("--payload is %d, it may be %d to 2000", c.Payload, smallestPayload)
 	case len(c.Pending) == 0 || !slices.IsSorted(c.Pending) || c.Pending[0] < c.Batches*c.Batch:
 		return fmt.Errorf("--pending is %v, it may be ascending numbers from %d on, which --batches of --batch take", c.Pending, c.Batches*c.Batch)
 	case len(c.Processed) == 0 || slices.Min(c.Processed) < 0:

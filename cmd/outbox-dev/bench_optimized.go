@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"strings"
 
+	"github.com/Azure/azure-sdk-for-go/sdk/messaging/azservicebus"
 	"golang.org/x/sync/errgroup"
 
 	"azsqloutbox/worker"
@@ -48,60 +49,41 @@ func benchOptimized(ctx context.Context, t *benchTask) error {
 }
 
 func optimizedWorker(ctx context.Context, t *benchTask) error {
-	sender, closeSender, err := t.openSender()
-	if err != nil {
-		return err
-	}
-	defer closeSender()
-	conn, err := t.connect(ctx)
-	if err != nil {
-		return err
-	}
-	defer conn.Close()
-	for !t.over() {
-		moved := 0
-		err := transaction(ctx, conn, func(tx *sql.Tx) error {
-			var events []worker.Event
-			err := t.timed(&t.took.claim, func() (err error) {
-				events, err = readEvents(tx.QueryContext(ctx, optimizedSelectSQL,
-					sql.Named("batch", optimizedBatch), sql.Named("event_type", benchTypeParam)))
-				return err
-			})
-			if err != nil {
-				return fmt.Errorf("select: %w", err)
-			}
-			if len(events) == 0 {
-				return nil
-			}
-			if err := t.timed(&t.took.publish, func() error {
-				all, err := batches(ctx, sender, events)
-				if err != nil {
-					return err
-				}
-				group, ctx := errgroup.WithContext(ctx)
-				for _, batch := range all {
-					group.Go(func() error { return sender.SendMessageBatch(ctx, batch, nil) })
-				}
-				return group.Wait()
-			}); err != nil {
-				return fmt.Errorf("publish: %w", err)
-			}
-			if err := t.timed(&t.took.settle, func() error {
-				update, ids := optimizedUpdate(events)
-				_, err := tx.ExecContext(ctx, update, ids...)
-				return err
-			}); err != nil {
-				return fmt.Errorf("update: %w", err)
-			}
-			moved = len(events)
-			return nil
-		})
-		if err != nil || moved == 0 {
+	return t.inTransactions(ctx, func(tx *sql.Tx, sender *azservicebus.Sender) (moved int, err error) {
+		var events []worker.Event
+		err = t.timed(&t.took.claim, func() (err error) {
+			events, err = readEvents(tx.QueryContext(ctx, optimizedSelectSQL,
+				sql.Named("batch", optimizedBatch), sql.Named("event_type", benchTypeParam)))
 			return err
+		})
+		if err != nil {
+			return 0, fmt.Errorf("select: %w", err)
 		}
-		t.done(moved)
-	}
-	return nil
+		if len(events) == 0 {
+			return 0, nil
+		}
+		if err := t.timed(&t.took.publish, func() error {
+			all, err := batches(ctx, sender, events)
+			if err != nil {
+				return err
+			}
+			group, ctx := errgroup.WithContext(ctx)
+			for _, batch := range all {
+				group.Go(func() error { return sender.SendMessageBatch(ctx, batch, nil) })
+			}
+			return group.Wait()
+		}); err != nil {
+			return 0, fmt.Errorf("publish: %w", err)
+		}
+		if err := t.timed(&t.took.settle, func() error {
+			update, ids := optimizedUpdate(events)
+			_, err := tx.ExecContext(ctx, update, ids...)
+			return err
+		}); err != nil {
+			return 0, fmt.Errorf("update: %w", err)
+		}
+		return len(events), nil
+	})
 }
 
 func optimizedUpdate(events []worker.Event) (text string, ids []any) {

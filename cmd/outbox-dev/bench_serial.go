@@ -73,16 +73,11 @@ func benchSerial(ctx context.Context, t *benchTask) error {
 
 // claimAndPublish is the loop that serial and output share.
 func claimAndPublish(ctx context.Context, t *benchTask, claim func(tx *sql.Tx, after int64) ([]worker.Event, error)) error {
-	sender, closeSender, err := t.openSender()
+	conn, sender, closeBoth, err := t.open(ctx)
 	if err != nil {
 		return err
 	}
-	defer closeSender()
-	conn, err := t.connect(ctx)
-	if err != nil {
-		return err
-	}
-	defer conn.Close()
+	defer closeBoth()
 	for {
 		after, cycle := int64(0), 0
 		for round := 0; round < serialRounds && !t.over(); round++ {

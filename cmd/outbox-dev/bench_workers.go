@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -32,19 +33,15 @@ const workersSeconds = 600
 
 // Validate is called by the parser.
 func (c *workersCmd) Validate() error {
-	switch {
-	case len(c.Workers) == 0 || slices.Min(c.Workers) < 1 || slices.Max(c.Workers) > 16:
+	if len(c.Workers) == 0 || slices.Min(c.Workers) < 1 || slices.Max(c.Workers) > 16 {
 		return fmt.Errorf("--workers is %v, it may be numbers from 1 to 16", c.Workers)
-	case c.Backlog < 1 || c.Backlog > 5_000_000:
-		return fmt.Errorf("--backlog is %d, it may be 1 to 5000000", c.Backlog)
-	case c.Batch < 1 || c.Batch > worker.MaxBatch:
-		return fmt.Errorf("--batch is %d, it may be 1 to %d", c.Batch, worker.MaxBatch)
-	case c.Lanes < 1 || c.Lanes > worker.MaxLanes:
-		return fmt.Errorf("--lanes is %d, it may be 1 to %d", c.Lanes, worker.MaxLanes)
-	case c.Payload < smallestPayload || c.Payload > 2000:
-		return fmt.Errorf("--payload is %d, it may be %d to 2000", c.Payload, smallestPayload)
 	}
-	return nil
+	return cmp.Or(
+		within("--backlog", c.Backlog, 1, 5_000_000),
+		within("--batch", c.Batch, 1, worker.MaxBatch),
+		within("--lanes", c.Lanes, 1, worker.MaxLanes),
+		within("--payload", c.Payload, smallestPayload, 2000),
+	)
 }
 
 // Run measures and prints. It fails when a worker waited for a lock, or an event

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -39,17 +40,12 @@ type demoCmd struct {
 
 // Validate is called by the parser.
 func (c *demoCmd) Validate() error {
-	switch {
-	case c.Events < 1 || c.Events > 10_000_000:
-		return fmt.Errorf("--events is %d, it may be 1 to 10000000", c.Events)
-	case c.Payload < smallestPayload || c.Payload > 200_000:
-		return fmt.Errorf("--payload is %d, it may be %d to 200000", c.Payload, smallestPayload)
-	case c.Lanes < 1 || c.Lanes > worker.MaxLanes:
-		return fmt.Errorf("--lanes is %d, it may be 1 to %d", c.Lanes, worker.MaxLanes)
-	case c.Batch < 1 || c.Batch > worker.MaxBatch:
-		return fmt.Errorf("--batch is %d, it may be 1 to %d", c.Batch, worker.MaxBatch)
-	}
-	return nil
+	return cmp.Or(
+		within("--events", c.Events, 1, 10_000_000),
+		within("--payload", c.Payload, smallestPayload, 200_000),
+		within("--lanes", c.Lanes, 1, worker.MaxLanes),
+		within("--batch", c.Batch, 1, worker.MaxBatch),
+	)
 }
 
 // result is what the demo prints.
