@@ -148,8 +148,14 @@ func TestDeployRefuses(t *testing.T) {
 	}{
 		"no group":         {"", deploySettings, nil, 2, "--group is missing"},
 		"no value":         {"", deploySettings, []string{"--group"}, 2, "--group needs a value"},
+		"an empty value":   {"", deploySettings, []string{"--group", "", "--execute"}, 2, "--group needs a value"},
+		"a flag as group":  {"", deploySettings, []string{"--group", "--execute"}, 2, "--group needs a value, and --execute is a flag"},
+		"a flag as file":   {"", deploySettings, []string{"--group", "rg", "--parameters", "--execute"}, 2, "--parameters needs a value, and --execute is a flag"},
+		"no file after it": {"", deploySettings, []string{"--group", "rg", "--parameters"}, 2, "--parameters needs a value"},
 		"unknown argument": {"", deploySettings, []string{"--force"}, 2, "unknown argument --force"},
 		"no file":          {"", deploySettings, []string{"--group", "rg", "--parameters", "no.bicepparam"}, 2, "no such parameter file: no.bicepparam"},
+		"a folder":         {"", deploySettings, []string{"--group", "rg", "--parameters", abs(t, "parameters"), "--execute"}, 2, "parameters is no file"},
+		"another file":     {"", deploySettings, []string{"--group", "rg", "--parameters", abs(t, "main.bicep")}, 2, "main.bicep is no .bicepparam file"},
 		"no variable":      {"", deploySettings[:1], good, 2, "reads DEPLOY_SQL_HOST, which is not set"},
 		"no az":            {"none", deploySettings, good, 2, "az) is not installed"},
 		"an old az":        {"'version '*) echo 2.52.0 ;;", deploySettings, good, 2, "az is 2.52.0, and 2.53.0 is the oldest"},
@@ -174,6 +180,10 @@ func TestDeployRefuses(t *testing.T) {
 			if test.code == 2 && strings.HasPrefix(call, "deployment") {
 				t.Errorf("%s: it ran az %s", name, call)
 			}
+		}
+		// What is wrong with its own arguments it says before it asks Azure anything.
+		if test.answer == "" && len(calls) > 0 {
+			t.Errorf("%s: it ran az %q", name, calls)
 		}
 	}
 }

@@ -32,7 +32,10 @@ group="" parameters=$root/infra/parameters/standard-small.bicepparam execute=""
 while [ $# -gt 0 ]; do
 	case $1 in
 	--group | --parameters)
-		[ -n "${2-}" ] || refuse "$1 needs a value"
+		# What begins with a dash is the next flag; az would take it for one too.
+		case ${2-} in
+		"" | -*) refuse "$1 needs a value${2:+, and $2 is a flag}" ;;
+		esac
 		if [ "$1" = --group ]; then group=$2; else parameters=$2; fi
 		shift 2
 		;;
@@ -44,7 +47,11 @@ done
 
 # What can be seen without Azure comes first.
 [ -n "$group" ] || refuse "--group is missing (--help shows the usage)"
-[ -r "$parameters" ] || refuse "no such parameter file: $parameters"
+[ -e "$parameters" ] || refuse "no such parameter file: $parameters"
+[ -f "$parameters" ] || refuse "$parameters is no file: --parameters takes a .bicepparam, of infra/parameters/ or your own"
+[ -r "$parameters" ] || refuse "the parameter file $parameters cannot be read"
+# Another kind of file names no template, and az would ask for one at the very end.
+[ "${parameters%.bicepparam}" != "$parameters" ] || refuse "$parameters is no .bicepparam file"
 # What a parameter file reads from the environment without a default must be there.
 while read -r variable; do
 	[ -n "${!variable-}" ] || refuse "$parameters reads $variable, which is not set"
