@@ -101,9 +101,9 @@ param table string = 'outbox_event'
 param replicas int = 2
 
 @description('vCPU of a replica, as a string: Bicep has no decimals.')
-param cpu string = '0.5'
+param cpu string = '0.25'
 
-param memory string = '1Gi'
+param memory string = '0.5Gi'
 param lanes int = 2
 param batch int = 500
 

@@ -26,8 +26,6 @@ default:
 '''
 
 param replicas = 2
-param cpu = '0.5'
-param memory = '1Gi'
 // The namespace's 1,000 credits a second: an event to the topic takes one in, two for
 // the filters of its subscriptions and two out; one to the queue takes two.
 param serviceBusRate = 80

@@ -2,23 +2,23 @@ package sizing
 
 import "math"
 
-// What one worker moves, from docs/performance.md: 34,342 events/s of 600 bytes
-// with the engines 1 and 8 ms away, where the worker and both engines shared two
-// cores with other work. So it is a low figure for two cores.
+// What one worker moves, from docs/performance.md: 20,309 events/s of 600 bytes in
+// the slower of two runs, with the engines 1 and 8 ms away, held by the kernel to the
+// processor time of a replica, and without TLS to the broker.
 const (
-	measuredEventsPerSecond = 34_342
-	measuredCores           = 2
+	measuredEventsPerSecond = 20_000
 	measuredMessageBytes    = 600 + messageOverhead
 )
 
-// ReplicaCores is the vCPU of a replica in infra/.
-const ReplicaCores = 0.5
+// ReplicaCores is the vCPU of a replica in infra/, the least that Container Apps
+// gives (azure-docs, container-apps/containers.md).
+const ReplicaCores = 0.25
 
 // replicaEventsPerSecond is what a replica is counted on for. Longer messages cost
 // by their bytes; shorter ones gain nothing.
 func (w Workload) replicaEventsPerSecond() float64 {
 	longer := max(1, float64(w.messageBytes())/measuredMessageBytes)
-	return measuredEventsPerSecond * ReplicaCores / measuredCores / longer * Utilization
+	return measuredEventsPerSecond / longer * Utilization
 }
 
 // replicas are those that the peak needs, and one more: while a dead one's lease

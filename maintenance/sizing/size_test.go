@@ -122,7 +122,7 @@ func TestReplicasHaveOneToSpare(t *testing.T) {
 		events  float64
 		payload int
 		want    int
-	}{{1, 1, 2}, {6000, 600, 2}, {6100, 600, 3}, {12_000, 600, 3}, {3100, 1480, 3}} {
+	}{{1, 1, 2}, {14_000, 600, 2}, {14_100, 600, 3}, {28_000, 600, 3}, {7100, 1480, 3}} {
 		if p := size(t, sizing.Workload{EventsPerSecond: c.events, PayloadBytes: c.payload}); p.Replicas != c.want {
 			t.Errorf("%v events/s of %d bytes: %d replicas, want %d", c.events, c.payload, p.Replicas, c.want)
 		}
