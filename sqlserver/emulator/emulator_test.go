@@ -90,11 +90,16 @@ func TestStatementsAreLoggedByName(t *testing.T) {
 
 func TestNameOf(t *testing.T) {
 	for text, want := range map[string]string{
-		"-- outbox:Claim\nSELECT 1":                    "Claim",
-		"SET NOCOUNT ON;\r\n  -- outbox:Claim \r\nSEL": "Claim",
-		"SELECT '-- outbox:No'\n-- outbox:Yes":         "Yes",
-		"SELECT 1":                                     "",
-		"-- outbox:":                                   "",
+		"-- outbox:Claim\nSELECT 1":                               "Claim",
+		"SET NOCOUNT ON;\r\n  -- outbox:Claim \r\nSEL":            "Claim",
+		"SELECT '-- outbox:No'\n-- outbox:Yes":                    "Yes",
+		"SELECT 1":                                                "",
+		"-- outbox:":                                              "",
+		"SELECT /* outbox:Claim */ TOP (1) 1":                     "Claim",
+		"/* outbox:Set */\nSET NOCOUNT ON":                        "Set",
+		"DECLARE @n INT;\nUPDATE /* outbox:Flip */ e":             "Flip",
+		"SELECT '/* outbox:No */' /* outbox:Yes */":               "Yes",
+		"SELECT /* outbox:Open":                                   "",
 		strings.Repeat(" ", nameSearchArea) + "-- outbox:TooLate": "",
 	} {
 		if got := nameOf(text); got != want {

@@ -44,7 +44,7 @@ func (e *Error) Error() string { return e.Message }
 
 // Fault is something that is to go wrong.
 type Fault struct {
-	// Statement is the name behind "-- outbox:" in the text of the statement,
+	// Statement is the name in the text of the statement, "/* outbox:Name */",
 	// or one of Login, Begin, Commit, Rollback and Bulk. Empty matches every
 	// request, but no login.
 	Statement string

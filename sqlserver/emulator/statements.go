@@ -8,8 +8,8 @@ import (
 )
 
 const (
-	// namePrefix begins the comment line that names a statement.
-	namePrefix = "-- outbox:"
+	// nameMark stands in the comment that names a statement, behind its opening.
+	nameMark = " outbox:"
 	// The log is bounded: a long run must not collect its own history.
 	maxStatements  = 1000
 	keptTexts      = 8
@@ -20,7 +20,8 @@ const (
 
 // Statement is what the log knows of the statements of one name.
 type Statement struct {
-	// Name is what follows "-- outbox:" in the first comment line of that form.
+	// Name is what the first comment of the form "/* outbox:Name */" says, or
+	// a line "-- outbox:Name".
 	Name string
 	// Count is how often it was sent, whatever became of it.
 	Count int
@@ -93,21 +94,36 @@ func (l *statementLog) list() []Statement {
 	return all
 }
 
-// nameOf finds the first line that names the statement. It is looked for near
-// the beginning only.
+// nameOf finds the comment that names the statement: one in the line, which
+// stands after a keyword, or a line of its own. It is looked for near the
+// beginning only.
 func nameOf(text string) string {
 	text = text[:min(len(text), nameSearchArea)]
-	for {
-		at := strings.Index(text, namePrefix)
+	for from := 0; ; {
+		at := strings.Index(text[from:], nameMark)
 		if at < 0 {
 			return ""
 		}
-		line := text[strings.LastIndexByte(text[:at], '\n')+1 : at]
-		text = text[at+len(namePrefix):]
-		if strings.TrimSpace(line) != "" {
-			continue // in the middle of a line, so perhaps of a string
+		at += from
+		from = at + len(nameMark)
+		end := "\n"
+		before, inLine := strings.CutSuffix(text[:at], "/*")
+		if inLine {
+			end = "*/"
+			if before != "" && !strings.ContainsAny(before[len(before)-1:], " \t\r\n") {
+				continue // perhaps in a string
+			}
+		} else {
+			var ok bool
+			before, ok = strings.CutSuffix(before, "--")
+			if !ok || strings.TrimSpace(before[strings.LastIndexByte(before, '\n')+1:]) != "" {
+				continue // in the middle of a line, so perhaps of a string
+			}
 		}
-		name, _, _ := strings.Cut(text, "\n")
+		name, _, closed := strings.Cut(text[from:], end)
+		if inLine && !closed {
+			continue
+		}
 		name = strings.TrimSpace(name)
 		return name[:min(len(name), maxNameBytes)]
 	}
