@@ -14,10 +14,9 @@ import (
 // of the database role named may take it; public is everybody. A second of
 // waiting is for a session that has just ended: the server takes a moment to
 // notice.
-const takeAppLockSQL = `-- outbox:TakeAppLock
-DECLARE @result INT;
+const takeAppLockSQL = `DECLARE @result INT;
 EXEC @result = sys.sp_getapplock @Resource = @resource, @LockMode = 'Exclusive', @LockOwner = 'Session', @LockTimeout = 1000, @DbPrincipal = 'public';
-SELECT @result AS result;`
+SELECT /* outbox:TakeAppLock */ @result AS result;`
 
 // takeAppLock takes the application lock of a task on the outbox for as long as
 // the connection lives. It is a Refusal when another session has it.

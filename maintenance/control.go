@@ -114,8 +114,7 @@ func (r PauseResult) Text(w io.Writer) error {
 	return err
 }
 
-const controlStateSQL = `-- outbox:ControlState
-SELECT (SELECT c.paused
+const controlStateSQL = `SELECT /* outbox:ControlState */ (SELECT c.paused
         FROM   {controls} AS c
         WHERE  c.scope = CAST(@scope AS VARCHAR(20))
         AND    c.name = @name) AS was_paused,
@@ -125,11 +124,10 @@ SELECT (SELECT c.paused
 
 // HOLDLOCK: two people who say the same at the same moment must not insert
 // twice.
-const setControlSQL = `-- outbox:SetControl
-DECLARE @now DATETIME2(3) = SYSUTCDATETIME();
+const setControlSQL = `DECLARE @now DATETIME2(3) = SYSUTCDATETIME();
 BEGIN TRANSACTION;
 
-UPDATE {controls} WITH (UPDLOCK, HOLDLOCK)
+UPDATE /* outbox:SetControl */ {controls} WITH (UPDLOCK, HOLDLOCK)
 SET    paused = @paused,
        changed_by = @by,
        reason = @reason,
@@ -138,11 +136,11 @@ WHERE  scope = CAST(@scope AS VARCHAR(20))
 AND    name = @name;
 
 IF @@ROWCOUNT = 0
-    INSERT INTO {controls} (scope, name, paused, changed_by, reason, changed_at)
+    INSERT /* outbox:SetControl */ INTO {controls} (scope, name, paused, changed_by, reason, changed_at)
     VALUES (CAST(@scope AS VARCHAR(20)), @name, @paused, @by, @reason, @now);
 
 COMMIT TRANSACTION;
-SELECT @now AS changed_at;`
+SELECT /* outbox:SetControl */ @now AS changed_at;`
 
 // Plan says what is and what would be.
 func (p Pause) Plan(ctx context.Context) (PauseResult, error) {

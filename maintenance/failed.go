@@ -78,8 +78,7 @@ func (f FailedFilter) args() []any {
 // folded away. Text as NVARCHAR: the driver knows no UTF-8 collations. ISNULL,
 // and a created_at that may be NULL: a table that was there before may have what a
 // worker parks or cannot read, and a person must still see it.
-const listFailedSQL = `-- outbox:ListFailed
-SELECT TOP (@limit) e.id, ISNULL(CAST(e.event_type AS NVARCHAR(4000)), N'') AS event_type,
+const listFailedSQL = `SELECT /* outbox:ListFailed */ TOP (@limit) e.id, ISNULL(CAST(e.event_type AS NVARCHAR(4000)), N'') AS event_type,
        ISNULL(CAST(e.aggregate_type AS NVARCHAR(4000)), N'') AS aggregate_type, ISNULL(CAST(e.aggregate_id AS NVARCHAR(4000)), N'') AS aggregate_id,
        e.created_at, e.retry_at, ISNULL(e.retry_count, 0) AS retry_count, ISNULL(CAST(e.last_error AS NVARCHAR(4000)), N'') AS last_error,
        ISNULL(DATALENGTH(e.payload), 0) AS payload_bytes
@@ -136,8 +135,7 @@ func (t Target) failedStatement(text string) string {
 }
 
 // As NVARCHAR, which says the same characters whatever the column is.
-const showFailedSQL = `-- outbox:ShowFailed
-SELECT ISNULL(CAST(e.event_type AS NVARCHAR(4000)), N'') AS event_type,
+const showFailedSQL = `SELECT /* outbox:ShowFailed */ ISNULL(CAST(e.event_type AS NVARCHAR(4000)), N'') AS event_type,
        ISNULL(CAST(e.aggregate_type AS NVARCHAR(4000)), N'') AS aggregate_type, ISNULL(CAST(e.aggregate_id AS NVARCHAR(4000)), N'') AS aggregate_id,
        e.created_at, e.retry_at, ISNULL(e.retry_count, 0) AS retry_count, ISNULL(CAST(e.last_error AS NVARCHAR(4000)), N'') AS last_error,
        ISNULL(DATALENGTH(e.payload), 0) AS payload_bytes,

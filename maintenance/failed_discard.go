@@ -31,8 +31,7 @@ type lastError struct {
 
 // max_length is in bytes, of nvarchar and nchar two a character, and -1 for MAX
 // (sql-docs, sys-columns-transact-sql.md).
-const lastErrorColumnSQL = `-- outbox:LastErrorColumn
-SELECT TYPE_NAME(c.system_type_id) AS type_name, c.max_length
+const lastErrorColumnSQL = `SELECT /* outbox:LastErrorColumn */ TYPE_NAME(c.system_type_id) AS type_name, c.max_length
 FROM   sys.columns AS c
 WHERE  c.object_id = OBJECT_ID(@events)
 AND    c.name = N'last_error';`

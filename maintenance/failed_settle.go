@@ -100,15 +100,13 @@ func (r SettledFailed) Text(w io.Writer) error {
 	return err
 }
 
-const countFailedSQL = `-- outbox:CountFailed
-SELECT COUNT(*) AS matching
+const countFailedSQL = `SELECT /* outbox:CountFailed */ COUNT(*) AS matching
 FROM   (SELECT TOP (@cap) e.id
         FROM   {events} AS e WITH (INDEX({retry_index}))
         WHERE  {failed_filter}) AS capped
 OPTION (RECOMPILE, MAXDOP 1);`
 
-const listSettledSQL = `-- outbox:ListFailedToSettle
-SELECT TOP (@limit) e.id, e.retry_at
+const listSettledSQL = `SELECT /* outbox:ListFailedToSettle */ TOP (@limit) e.id, e.retry_at
 FROM   {events} AS e WITH (INDEX({retry_index}))
 WHERE  {failed_filter}
 ORDER BY e.retry_at, e.id
@@ -126,12 +124,11 @@ OPTION (RECOMPILE, MAXDOP 1);`
 // error is ASCII too; where an application has written other characters, a quarter
 // fits whatever the collation. The cast: two texts below MAX are cut at 8,000 bytes
 // when they are joined (sql-docs, string-concatenation-transact-sql.md).
-const takeFailedSQL = `-- outbox:TakeFailed
-DECLARE @taken TABLE (id BIGINT NOT NULL PRIMARY KEY);
+const takeFailedSQL = `DECLARE @taken TABLE (id BIGINT NOT NULL PRIMARY KEY);
 DECLARE @count INT;
 DECLARE @keep INT = @left - LEN(@cut);
 
-INSERT INTO @taken (id)
+INSERT /* outbox:TakeFailed */ INTO @taken (id)
 SELECT e.id
 FROM   {events} AS e WITH (INDEX({retry_index}), UPDLOCK, ROWLOCK, READPAST, READCOMMITTEDLOCK)
 WHERE  {failed_filter}
@@ -141,7 +138,7 @@ OPTION (RECOMPILE, MAXDOP 1);
 SET @count = @@ROWCOUNT;
 
 IF @discard = 1
-    UPDATE e
+    UPDATE /* outbox:TakeFailed */ e
     SET    status = 1,
            processed_at = SYSUTCDATETIME(),
            retry_at = NULL,
@@ -157,7 +154,7 @@ IF @discard = 1
     WHERE  e.status = 2
     OPTION (MAXDOP 1);
 ELSE
-    UPDATE e
+    UPDATE /* outbox:TakeFailed */ e
     SET    status = 0,
            processed_at = NULL,
            retry_at = NULL,
@@ -167,7 +164,7 @@ ELSE
     WHERE  e.status = 2
     OPTION (MAXDOP 1);
 
-SELECT @count AS taken;`
+SELECT /* outbox:TakeFailed */ @count AS taken;`
 
 // The two halves of the index: parked events first, as NULL sorts, then those
 // that wait, in the order in which they would come back.

@@ -14,8 +14,7 @@ import (
 // sys-change-tracking-tables-transact-sql.md, serverproperty-transact-sql.md
 // (EngineEdition: 3 Enterprise and Developer, 5 Azure SQL Database, 8 Managed
 // Instance).
-const migrateTableSQL = `-- outbox:MigrateTable
-SELECT CONVERT(INT, SERVERPROPERTY('EngineEdition')) AS edition, t.object_id,
+const migrateTableSQL = `SELECT /* outbox:MigrateTable */ CONVERT(INT, SERVERPROPERTY('EngineEdition')) AS edition, t.object_id,
        t.temporal_type, t.is_memory_optimized, t.is_replicated, t.is_merge_published, t.is_tracked_by_cdc,
        (SELECT COUNT(*) FROM sys.change_tracking_tables AS k WHERE k.object_id = t.object_id) AS tracked,
        (SELECT COUNT(*) FROM sys.columns AS c WHERE c.object_id = t.object_id AND c.system_type_id IN (34, 35, 99)) AS old_lobs,
@@ -36,8 +35,7 @@ WHERE  t.object_id = OBJECT_ID(@table);`
 // (sys-index-resumable-operations.md). Statistics that the optimizer made go by
 // themselves. A definition that the login may not see is NULL and counts as one
 // that names the column.
-const migrateBlockersSQL = `-- outbox:MigrateBlockers
-SELECT N'check constraint' AS kind, k.name, k.definition
+const migrateBlockersSQL = `SELECT /* outbox:MigrateBlockers */ N'check constraint' AS kind, k.name, k.definition
 FROM   sys.check_constraints AS k
 WHERE  k.parent_object_id = OBJECT_ID(@table)
 UNION ALL
@@ -76,8 +74,7 @@ WHERE  r.object_id = OBJECT_ID(@table);`
 // Views, functions and policies that are bound to the column. The view needs
 // more than the others: SELECT on it is db_owner's (sql-docs,
 // sys-sql-expression-dependencies-transact-sql.md).
-const migrateBoundSQL = `-- outbox:MigrateBound
-SELECT DISTINCT SCHEMA_NAME(o.schema_id) AS schema_name, o.name, o.type_desc
+const migrateBoundSQL = `SELECT /* outbox:MigrateBound */ DISTINCT SCHEMA_NAME(o.schema_id) AS schema_name, o.name, o.type_desc
 FROM   sys.sql_expression_dependencies AS d
 INNER JOIN sys.objects AS o ON o.object_id = d.referencing_id
 WHERE  d.referenced_id = OBJECT_ID(@table)

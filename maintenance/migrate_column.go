@@ -15,8 +15,7 @@ import (
 // sys-columns-transact-sql.md, sys-types-transact-sql.md). The collation that is
 // asked for has a code page where the server knows it, 65001 for UTF-8
 // (collationproperty-transact-sql.md).
-const migrateColumnSQL = `-- outbox:MigrateColumn
-SELECT c.column_id, t.name AS type_name, c.max_length, ISNULL(c.collation_name, N'') AS collation_name, c.is_nullable,
+const migrateColumnSQL = `SELECT /* outbox:MigrateColumn */ c.column_id, t.name AS type_name, c.max_length, ISNULL(c.collation_name, N'') AS collation_name, c.is_nullable,
        CASE WHEN c.user_type_id = c.system_type_id THEN 0 ELSE 1 END AS is_alias,
        c.is_computed, c.is_sparse, c.is_masked,
        CASE WHEN c.encryption_type IS NULL THEN 0 ELSE 1 END AS is_encrypted,

@@ -16,11 +16,11 @@ import (
 //
 // What it says about restoring is how a run that was killed between the drop of
 // an index and its creation is mended by the next one: nothing else remembers.
-const migrateGuardSQL = `-- outbox:VarcharGuard
+const migrateGuardSQL = `/* outbox:VarcharGuard */
 CREATE TRIGGER {trigger} ON {events} AFTER INSERT, UPDATE AS
 {about}SET NOCOUNT ON;
 IF NOT UPDATE({column}) RETURN;
-IF EXISTS (SELECT 1
+IF EXISTS (SELECT /* outbox:VarcharGuard */ 1
            FROM   inserted AS e
            CROSS APPLY (SELECT e.{column} COLLATE {collation} AS coded,
                                CONVERT(NVARCHAR(MAX), e.{column}) COLLATE Latin1_General_100_BIN2 AS wide) AS k
@@ -33,8 +33,7 @@ IF EXISTS (SELECT 1
 
 // A trigger belongs to the schema of its table, which is where DROP TRIGGER
 // looks for it (sql-docs, sys-triggers-transact-sql.md).
-const migrateGuardsSQL = `-- outbox:MigrateGuards
-SELECT t.name, t.is_disabled, ISNULL(s.definition, N'') AS definition
+const migrateGuardsSQL = `SELECT /* outbox:MigrateGuards */ t.name, t.is_disabled, ISNULL(s.definition, N'') AS definition
 FROM   sys.triggers AS t
 LEFT JOIN sys.sql_modules AS s ON s.object_id = t.object_id
 WHERE  t.parent_id = OBJECT_ID(@table)

@@ -14,8 +14,7 @@ import (
 // create-index-transact-sql.md; sys-indexes-, sys-index-columns-,
 // sys-data-spaces-, sys-stats- and sys-partitions-transact-sql.md). ONLINE,
 // SORT_IN_TEMPDB and MAXDOP are not kept: they say how an index is made.
-const migrateIndexesSQL = `-- outbox:MigrateIndexes
-SELECT i.index_id, i.name, i.type, i.type_desc, i.is_unique, i.is_primary_key, i.is_unique_constraint, i.ignore_dup_key,
+const migrateIndexesSQL = `SELECT /* outbox:MigrateIndexes */ i.index_id, i.name, i.type, i.type_desc, i.is_unique, i.is_primary_key, i.is_unique_constraint, i.ignore_dup_key,
        i.fill_factor, i.is_padded, i.is_disabled, i.is_hypothetical, i.allow_row_locks, i.allow_page_locks,
        i.has_filter, ISNULL(i.filter_definition, N'') AS filter_text, i.optimize_for_sequential_key,
        ISNULL(d.name, N'') AS data_space, ISNULL(d.type, N'') AS data_space_type,
@@ -248,8 +247,7 @@ func (i *tableIndex) blocker(column string) (b MigrationBlocker, blocks bool) {
 
 // A default is dropped and created again in the transaction of GuardLock only:
 // between the two, an insert that relies on it would fail or write NULL.
-const migrateDefaultSQL = `-- outbox:MigrateDefault
-SELECT d.name, ISNULL(d.definition, N'') AS definition
+const migrateDefaultSQL = `SELECT /* outbox:MigrateDefault */ d.name, ISNULL(d.definition, N'') AS definition
 FROM   sys.default_constraints AS d
 WHERE  d.parent_object_id = OBJECT_ID(@table)
 AND    d.parent_column_id = @column_id;`

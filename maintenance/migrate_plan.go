@@ -165,8 +165,7 @@ func (m Migration) readBoundObjects(ctx context.Context, d *sqlserver.Dedicated,
 // The UTF-8 collation that sorts as the column does has the same name with
 // _UTF8 or _SC_UTF8 behind it, where there is one (sql-docs,
 // collation-and-unicode-support.md).
-const migrateCollationsSQL = `-- outbox:MigrateCollations
-SELECT CONVERT(INT, COLLATIONPROPERTY(@plain, 'CodePage')) AS plain,
+const migrateCollationsSQL = `SELECT /* outbox:MigrateCollations */ CONVERT(INT, COLLATIONPROPERTY(@plain, 'CodePage')) AS plain,
        CONVERT(INT, COLLATIONPROPERTY(@supplementary, 'CodePage')) AS supplementary;`
 
 const utf8CodePage = 65001
@@ -193,9 +192,8 @@ func (m Migration) readLossless(ctx context.Context, q querier, c *migrationColu
 // A running worker reads payload and headers in a way that fits both types; the
 // aggregate's two by the type that it found at its start, and go-mssqldb takes
 // the bytes of a UTF-8 collation for those of a Windows code page.
-const migrateWorkersSQL = `-- outbox:MigrateWorkers
-DECLARE @since DATETIME2(3) = DATEADD(SECOND, -60, SYSUTCDATETIME());
-SELECT COUNT(*) AS live
+const migrateWorkersSQL = `DECLARE @since DATETIME2(3) = DATEADD(SECOND, -60, SYSUTCDATETIME());
+SELECT /* outbox:MigrateWorkers */ COUNT(*) AS live
 FROM   {workers} AS w
 WHERE  w.seen_at > @since;`
 
@@ -241,7 +239,7 @@ const dropIndex = "MigrateDropIndex"
 
 // named is a step whose statement carries a name, as every one does.
 func named(step, name, text string) MigrationStep {
-	return MigrationStep{step, "-- outbox:" + name + "\n" + text}
+	return MigrationStep{step, "/* outbox:" + name + " */\n" + text}
 }
 
 func (m Migration) lockStep() MigrationStep {

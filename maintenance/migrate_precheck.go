@@ -23,16 +23,15 @@ import (
 //
 // Characters are half the bytes of NVARCHAR, as its (n) counts them: LEN leaves
 // trailing spaces out.
-const migrateWindowSQL = `-- outbox:MigrateWindow
-DECLARE @through BIGINT;
+const migrateWindowSQL = `DECLARE @through BIGINT;
 
-SELECT @through = MAX(w.id)
+SELECT /* outbox:MigrateWindow */ @through = MAX(w.id)
 FROM   (SELECT TOP (@rows) e.id
         FROM   {events} AS e
         WHERE  e.id >= @from
         ORDER BY e.id) AS w;
 
-SELECT @through AS through_id,
+SELECT /* outbox:MigrateWindow */ @through AS through_id,
        COUNT_BIG(*) AS total,
        ISNULL(MAX(c.wide_bytes), 0) AS max_wide,
        ISNULL(MAX(c.narrow_bytes), 0) AS max_narrow,
@@ -64,8 +63,7 @@ OPTION (MAXDOP 1);`
 
 // The size is public and cheap, and right enough for a percentage (sql-docs,
 // sys-partitions-transact-sql.md).
-const migrateRowsSQL = `-- outbox:MigrateRows
-SELECT ISNULL(SUM(p.rows), 0) AS total
+const migrateRowsSQL = `SELECT /* outbox:MigrateRows */ ISNULL(SUM(p.rows), 0) AS total
 FROM   sys.partitions AS p
 WHERE  p.object_id = OBJECT_ID(@table)
 AND    p.index_id IN (0, 1);`

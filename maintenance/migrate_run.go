@@ -20,9 +20,8 @@ const putBackPatience = 10 * time.Minute
 
 // TABLOCKX keeps its lock to the end of the transaction (sql-docs,
 // hints-transact-sql-table.md). TOP (0) would touch nothing and lock nothing.
-const migrateLockSQL = `-- outbox:MigrateLock
-DECLARE @first BIGINT;
-SELECT TOP (1) @first = e.id
+const migrateLockSQL = `DECLARE @first BIGINT;
+SELECT /* outbox:MigrateLock */ TOP (1) @first = e.id
 FROM   {events} AS e WITH (TABLOCKX)
 ORDER BY e.id;`
 
@@ -149,7 +148,7 @@ func (m Migration) guardStands(ctx context.Context, d *sqlserver.Dedicated, p *m
 // change runs a step. What is done at once waits briefly for its lock, and again;
 // a build or the change itself waits once, and long.
 func (m Migration) change(ctx context.Context, d *sqlserver.Dedicated, step MigrationStep) error {
-	if strings.HasPrefix(step.SQL, "-- outbox:"+dropIndex+"\n") {
+	if strings.HasPrefix(step.SQL, "/* outbox:"+dropIndex+" */\n") {
 		return m.patiently(ctx, func() error { return m.exec(ctx, d, m.LockTimeout, step) })
 	}
 	return m.exec(ctx, d, m.FinalLockWait, step)

@@ -11,8 +11,7 @@ import (
 
 // The text goes out as the bytes of UTF-16: the driver would turn half a
 // surrogate pair, which NVARCHAR may hold, into another character.
-const migrateSamplesSQL = `-- outbox:MigrateSamples
-SELECT TOP (@limit) e.id,
+const migrateSamplesSQL = `SELECT /* outbox:MigrateSamples */ TOP (@limit) e.id,
        CAST(DATALENGTH(n.narrow) AS BIGINT) AS narrow_bytes,
        CASE WHEN @length > 0 AND DATALENGTH(n.narrow) > @length THEN 1 ELSE 0 END AS is_too_long,
        CONVERT(VARBINARY(MAX), LEFT(e.{column}, @chars)) AS wide,

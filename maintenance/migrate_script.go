@@ -8,21 +8,20 @@ import (
 
 // The check of a script: the same as migrateWindowSQL, in one batch. THROW ends
 // the batch, so that what stands behind it is not run.
-const migrateScriptCheckSQL = `-- outbox:MigrateScriptCheck
-DECLARE @from BIGINT, @through BIGINT, @lossy BIGINT = 0, @too_long BIGINT = 0, @message NVARCHAR(2000);
+const migrateScriptCheckSQL = `DECLARE @from BIGINT, @through BIGINT, @lossy BIGINT = 0, @too_long BIGINT = 0, @message NVARCHAR(2000);
 
-SELECT @from = MIN(e.id)
+SELECT /* outbox:MigrateScriptCheck */ @from = MIN(e.id)
 FROM   {events} AS e;
 
 WHILE @from IS NOT NULL
 BEGIN
-    SELECT @through = MAX(w.id)
+    SELECT /* outbox:MigrateScriptCheck */ @through = MAX(w.id)
     FROM   (SELECT TOP (20000) e.id
             FROM   {events} AS e
             WHERE  e.id >= @from
             ORDER BY e.id) AS w;
 
-    SELECT @lossy = @lossy + ISNULL(SUM(c.is_lossy), 0),
+    SELECT /* outbox:MigrateScriptCheck */ @lossy = @lossy + ISNULL(SUM(c.is_lossy), 0),
            @too_long = @too_long + ISNULL(SUM(c.is_too_long), 0)
     FROM   (SELECT CASE WHEN b.back <> k.wide
                           OR DATALENGTH(b.back) <> DATALENGTH(k.wide) THEN 1 ELSE 0 END AS is_lossy,
@@ -36,7 +35,7 @@ BEGIN
             AND    e.id <= @through) AS c
     OPTION (MAXDOP 1);
 
-    SELECT @from = MIN(e.id)
+    SELECT /* outbox:MigrateScriptCheck */ @from = MIN(e.id)
     FROM   {events} AS e
     WHERE  e.id > @through;
 END;

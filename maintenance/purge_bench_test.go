@@ -56,9 +56,8 @@ func BenchmarkPurgeBatch(b *testing.B) {
 			engine := benchEngine(b, rows)
 			before := reads(b, engine, "DeleteTop")["DeleteTop"]
 			for b.Loop() {
-				if _, err := engine.Exec(b.Context(), `-- outbox:DeleteTop
-					DECLARE @cutoff DATETIME2(3) = DATEADD(HOUR, -72, SYSUTCDATETIME());
-					DELETE TOP (500) FROM dbo.outbox_event WITH (ROWLOCK, READPAST, READCOMMITTEDLOCK) WHERE status = 1 AND processed_at < @cutoff`); err != nil {
+				if _, err := engine.Exec(b.Context(), `DECLARE @cutoff DATETIME2(3) = DATEADD(HOUR, -72, SYSUTCDATETIME());
+					DELETE /* outbox:DeleteTop */ TOP (500) FROM dbo.outbox_event WITH (ROWLOCK, READPAST, READCOMMITTEDLOCK) WHERE status = 1 AND processed_at < @cutoff`); err != nil {
 					b.Fatal(err)
 				}
 			}
@@ -110,7 +109,7 @@ func reads(b testing.TB, engine *emulator.Server, names ...string) map[string]in
 	sums := make(map[string]int64)
 	for _, row := range sets[0].Rows {
 		for _, name := range names {
-			if strings.Contains(row[0].(string), "-- outbox:"+name+"\n") {
+			if strings.Contains(row[0].(string), "/* outbox:"+name+" */") {
 				sums[name] += row[1].(int64)
 			}
 		}

@@ -15,27 +15,25 @@ import (
 // may still have to go back to PENDING. A claim whose receipt comes after the
 // scan took its time at most a request's length before @now, which is younger
 // than any retention; so a cutoff stays right however long it is used.
-const purgeCutoffSQL = `-- outbox:PurgeCutoff
-DECLARE @now DATETIME2(3) = SYSUTCDATETIME();
+const purgeCutoffSQL = `DECLARE @now DATETIME2(3) = SYSUTCDATETIME();
 DECLARE @claimed_at DATETIME2(3), @receipts INT, @receipt_lease BIGINT, @worker_lease BIGINT;
 
-SELECT @claimed_at = MIN(r.claimed_at),
+SELECT /* outbox:PurgeCutoff */ @claimed_at = MIN(r.claimed_at),
        @receipts = COUNT(*),
        @receipt_lease = MAX(DATEDIFF_BIG(MILLISECOND, r.claimed_at, r.lease_until))
 FROM   {receipts} AS r WITH (READCOMMITTEDLOCK);
 
-SELECT @worker_lease = MAX(w.lease_ms)
+SELECT /* outbox:PurgeCutoff */ @worker_lease = MAX(w.lease_ms)
 FROM   {workers} AS w;
 
-SELECT @now AS now,
+SELECT /* outbox:PurgeCutoff */ @now AS now,
        DATEADD(SECOND, -@retention, @now) AS by_retention,
        @claimed_at AS claimed_at,
        @receipts AS receipts,
        @receipt_lease AS receipt_lease,
        @worker_lease AS worker_lease;`
 
-const purgeHolderSQL = `-- outbox:PurgeHolder
-SELECT TOP (1)
+const purgeHolderSQL = `SELECT /* outbox:PurgeHolder */ TOP (1)
        CONVERT(CHAR(36), r.claim_id) AS claim_id,
        r.owner,
        r.claimed_at,

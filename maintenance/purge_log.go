@@ -15,8 +15,7 @@ import (
 // resource-limits-logical-server.md, "Transaction log rate governance"), of this
 // database since it was last moved (sql-docs,
 // sys-dm-db-wait-stats-azure-sql-database.md). Needs VIEW DATABASE STATE.
-const purgeLogWaitsSQL = `-- outbox:PurgeLogWaits
-SELECT ISNULL(SUM(w.wait_time_ms), 0) AS wait_ms
+const purgeLogWaitsSQL = `SELECT /* outbox:PurgeLogWaits */ ISNULL(SUM(w.wait_time_ms), 0) AS wait_ms
 FROM   sys.dm_db_wait_stats AS w
 WHERE  w.wait_type IN (N'LOG_RATE_GOVERNOR', N'POOL_LOG_RATE_GOVERNOR', N'INSTANCE_LOG_RATE_GOVERNOR',
                        N'HADR_THROTTLE_LOG_RATE_SEND_RECV_QUEUE_SIZE', N'HADR_THROTTLE_LOG_RATE_LOG_SIZE', N'HADR_THROTTLE_LOG_RATE_MISMATCHED_SLO')
@@ -25,8 +24,7 @@ OPTION (RECOMPILE);`
 // A row every 15 seconds (sql-docs,
 // sys-dm-db-resource-stats-azure-sql-database.md). Needs VIEW DATABASE STATE;
 // Azure SQL Database only.
-const purgeLogWriteSQL = `-- outbox:PurgeLogWrite
-SELECT TOP (1)
+const purgeLogWriteSQL = `SELECT /* outbox:PurgeLogWrite */ TOP (1)
        s.end_time,
        CAST(s.avg_log_write_percent AS FLOAT) AS log_write_percent
 FROM   sys.dm_db_resource_stats AS s

@@ -23,11 +23,10 @@ import (
 // odd are those whose times cannot be: processed in the future, or before they
 // were created. A minute is for the clocks of applications that write
 // created_at themselves; a wrong time zone is a quarter of an hour off at least.
-const purgeLookSQL = `-- outbox:PurgeLook
-DECLARE @before DATETIME2(3) = @cutoff;
+const purgeLookSQL = `DECLARE @before DATETIME2(3) = @cutoff;
 DECLARE @latest DATETIME2(3) = DATEADD(MINUTE, 1, SYSUTCDATETIME());
 
-SELECT COUNT(*) AS seen,
+SELECT /* outbox:PurgeLook */ COUNT(*) AS seen,
        MIN(w.id) AS first_id,
        MAX(w.id) AS last_id,
        MIN(w.created_at) AS oldest,
@@ -51,10 +50,9 @@ OPTION (MAXDOP 1);`
 
 // The other end of the table, where a worker's wrong clock shows first: a time
 // of a zone in the east lies in the future for some hours only.
-const purgeNewestSQL = `-- outbox:PurgeNewest
-DECLARE @latest DATETIME2(3) = DATEADD(MINUTE, 1, SYSUTCDATETIME());
+const purgeNewestSQL = `DECLARE @latest DATETIME2(3) = DATEADD(MINUTE, 1, SYSUTCDATETIME());
 
-SELECT ISNULL(SUM(CASE WHEN w.status = 1 AND (w.processed_at > @latest OR w.processed_at < DATEADD(MINUTE, -1, w.created_at)) THEN 1 ELSE 0 END), 0) AS odd,
+SELECT /* outbox:PurgeNewest */ ISNULL(SUM(CASE WHEN w.status = 1 AND (w.processed_at > @latest OR w.processed_at < DATEADD(MINUTE, -1, w.created_at)) THEN 1 ELSE 0 END), 0) AS odd,
        MIN(CASE WHEN w.status = 1 AND (w.processed_at > @latest OR w.processed_at < DATEADD(MINUTE, -1, w.created_at)) THEN w.id END) AS odd_id,
        MAX(w.id) AS last_id
 FROM   (SELECT TOP (@rows)
@@ -71,11 +69,10 @@ OPTION (MAXDOP 1);`
 // also keeps the worker's statements from meeting a page lock, and a batch stays
 // below the 5,000 locks at which they would become a table lock. Rows that came
 // into the range since are too young to match.
-const purgeDeleteSQL = `-- outbox:PurgeDelete
-DECLARE @before DATETIME2(3) = @cutoff;
+const purgeDeleteSQL = `DECLARE @before DATETIME2(3) = @cutoff;
 DECLARE @deleted INT;
 
-DELETE e
+DELETE /* outbox:PurgeDelete */ e
 FROM   {events} AS e WITH (FORCESEEK, ROWLOCK, READPAST, READCOMMITTEDLOCK)
 WHERE  e.id >= CAST(@from AS {id_t})
 AND    e.id <= CAST(@to AS {id_t})
@@ -84,7 +81,7 @@ AND    e.processed_at < @before
 OPTION (MAXDOP 1);
 SET @deleted = @@ROWCOUNT;
 
-SELECT @deleted AS deleted;`
+SELECT /* outbox:PurgeDelete */ @deleted AS deleted;`
 
 // look is what PurgeLook says of a window.
 type look struct {

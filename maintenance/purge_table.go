@@ -15,8 +15,7 @@ import (
 // The columns, by base type (sql-docs, sys-columns-transact-sql.md), and whether
 // an index begins with the column that a walk in its order can use: rows of a
 // filtered one are not all there are.
-const purgeColumnsSQL = `-- outbox:PurgeColumns
-SELECT c.name,
+const purgeColumnsSQL = `SELECT /* outbox:PurgeColumns */ c.name,
        t.name AS type_name,
        c.max_length,
        c.scale,
@@ -36,8 +35,7 @@ WHERE  c.object_id = OBJECT_ID(@table);`
 
 // The catalog's count costs nothing, is approximate, and needs no right but one
 // on the table (sql-docs, sys-partitions-transact-sql.md).
-const purgeTableRowsSQL = `-- outbox:PurgeTableRows
-SELECT ISNULL(SUM(p.rows), 0) AS table_rows
+const purgeTableRowsSQL = `SELECT /* outbox:PurgeTableRows */ ISNULL(SUM(p.rows), 0) AS table_rows
 FROM   sys.partitions AS p
 WHERE  p.object_id = OBJECT_ID(@table)
 AND    p.index_id IN (0, 1);`

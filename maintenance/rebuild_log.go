@@ -39,23 +39,20 @@ func (s LogState) free() *int64 {
 // Azure SQL Database only; VIEW DATABASE STATE (sql-docs,
 // sys-dm-user-db-resource-governor-azure-sql-database.md). A pool shows a row for
 // each of its databases.
-const logRateSQL = `-- outbox:LogRate
-DECLARE @database NVARCHAR(128) = DB_NAME();
-SELECT TOP (1) g.primary_max_log_rate
+const logRateSQL = `DECLARE @database NVARCHAR(128) = DB_NAME();
+SELECT /* outbox:LogRate */ TOP (1) g.primary_max_log_rate
 FROM   sys.dm_user_db_resource_governance AS g
 WHERE  g.database_name = @database;`
 
 // VIEW DATABASE STATE on Azure SQL Database, VIEW SERVER STATE elsewhere
 // (sql-docs, sys-dm-db-log-space-usage-transact-sql.md).
-const logSpaceSQL = `-- outbox:LogSpace
-SELECT s.total_log_size_in_bytes, s.used_log_space_in_bytes
+const logSpaceSQL = `SELECT /* outbox:LogSpace */ s.total_log_size_in_bytes, s.used_log_space_in_bytes
 FROM   sys.dm_db_log_space_usage AS s
 OPTION (RECOMPILE);`
 
 // A login always sees its own database (sql-docs, sys-databases-transact-sql.md).
-const logReuseSQL = `-- outbox:LogReuse
-DECLARE @database NVARCHAR(128) = DB_NAME();
-SELECT d.log_reuse_wait_desc
+const logReuseSQL = `DECLARE @database NVARCHAR(128) = DB_NAME();
+SELECT /* outbox:LogReuse */ d.log_reuse_wait_desc
 FROM   sys.databases AS d
 WHERE  d.name = @database;`
 
@@ -63,8 +60,7 @@ WHERE  d.name = @database;`
 // written nothing is in dm_tran_active_transactions too, and its locks count
 // (sql-docs, sys-dm-tran-active-transactions-transact-sql.md,
 // sys-dm-tran-session-transactions-transact-sql.md).
-const longTransactionsSQL = `-- outbox:LongTransactions
-SELECT TOP (5) s.session_id, DATEDIFF(SECOND, a.transaction_begin_time, GETDATE()) AS seconds
+const longTransactionsSQL = `SELECT /* outbox:LongTransactions */ TOP (5) s.session_id, DATEDIFF(SECOND, a.transaction_begin_time, GETDATE()) AS seconds
 FROM   sys.dm_tran_active_transactions AS a
 INNER JOIN sys.dm_tran_session_transactions AS s ON s.transaction_id = a.transaction_id
 INNER JOIN sys.dm_tran_database_transactions AS d ON d.transaction_id = a.transaction_id AND d.database_id = DB_ID()

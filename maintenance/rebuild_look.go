@@ -16,9 +16,8 @@ import (
 // shows the indexes of a table to whoever has a right on it (sql-docs,
 // sys-indexes-transact-sql.md, sys-index-columns-transact-sql.md); INDEXPROPERTY
 // is NULL before SQL Server 2019. system_type_id 189 is timestamp.
-const rebuildIndexesSQL = `-- outbox:RebuildIndexes
-DECLARE @object INT = OBJECT_ID(@table);
-SELECT i.object_id, i.index_id, ISNULL(i.name, N'') AS name, i.type, i.is_disabled, i.has_filter, ISNULL(i.filter_definition, N'') AS filter_text, i.fill_factor,
+const rebuildIndexesSQL = `DECLARE @object INT = OBJECT_ID(@table);
+SELECT /* outbox:RebuildIndexes */ i.object_id, i.index_id, ISNULL(i.name, N'') AS name, i.type, i.is_disabled, i.has_filter, ISNULL(i.filter_definition, N'') AS filter_text, i.fill_factor,
        INDEXPROPERTY(i.object_id, i.name, 'IsOptimizedForSequentialKey') AS for_sequential_key,
        (SELECT ISNULL(SUM(p.rows), 0) FROM sys.partitions AS p WHERE p.object_id = i.object_id AND p.index_id = i.index_id) AS total,
        ISNULL(ic.key_ordinal, 0) AS key_ordinal, ISNULL(c.name, N'') AS column_name,
@@ -35,8 +34,7 @@ ORDER BY i.index_id, ic.key_ordinal;`
 // density. It needs CONTROL on the table or VIEW DATABASE STATE (sql-docs,
 // sys-dm-db-index-physical-stats-transact-sql.md). The object's id is asked for
 // before: NULL would stand for every table of the database.
-const indexPhysicalStatsSQL = `-- outbox:IndexPhysicalStats
-SELECT s.index_id, s.alloc_unit_type_desc, s.page_count, s.avg_page_space_used_in_percent, s.avg_fragmentation_in_percent,
+const indexPhysicalStatsSQL = `SELECT /* outbox:IndexPhysicalStats */ s.index_id, s.alloc_unit_type_desc, s.page_count, s.avg_page_space_used_in_percent, s.avg_fragmentation_in_percent,
        s.record_count, s.ghost_record_count, s.avg_record_size_in_bytes
 FROM   sys.dm_db_index_physical_stats(DB_ID(), @object, @index, NULL, 'SAMPLED') AS s
 WHERE  s.index_level = 0;`
@@ -44,14 +42,12 @@ WHERE  s.index_level = 0;`
 // The text of the statement is left where it is. (sql-docs,
 // sys-index-resumable-operations.md; no right but one on the table. start_time is
 // the server's local time.)
-const resumableOperationsSQL = `-- outbox:ResumableOperations
-SELECT r.index_id, r.name, r.state, r.percent_complete, r.start_time, r.last_pause_time, r.total_execution_time
+const resumableOperationsSQL = `SELECT /* outbox:ResumableOperations */ r.index_id, r.name, r.state, r.percent_complete, r.start_time, r.last_pause_time, r.total_execution_time
 FROM   sys.index_resumable_operations AS r
 WHERE  r.object_id = OBJECT_ID(@table);`
 
-const rebuildUserSQL = `-- outbox:RebuildUser
-DECLARE @user NVARCHAR(128) = USER_NAME();
-SELECT @user AS name;`
+const rebuildUserSQL = `DECLARE @user NVARCHAR(128) = USER_NAME();
+SELECT /* outbox:RebuildUser */ @user AS name;`
 
 // rebuildLook reads what a plan is made of.
 type rebuildLook struct {

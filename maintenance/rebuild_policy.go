@@ -186,23 +186,23 @@ func (s rebuildState) offlineOnly() string {
 }
 
 const (
-	setSequentialKeySQL = `-- outbox:SetSequentialKey
+	setSequentialKeySQL = `/* outbox:SetSequentialKey */
 ALTER INDEX {index} ON {events}
 SET (OPTIMIZE_FOR_SEQUENTIAL_KEY = ON);`
 
-	rebuildIndexSQL = `-- outbox:RebuildIndex
+	rebuildIndexSQL = `/* outbox:RebuildIndex */
 ALTER INDEX {index} ON {events}
 REBUILD WITH ({how});`
 
-	resumeRebuildSQL = `-- outbox:ResumeRebuild
+	resumeRebuildSQL = `/* outbox:ResumeRebuild */
 ALTER INDEX {index} ON {events}
 RESUME WITH ({how});`
 
-	pauseRebuildSQL = `-- outbox:PauseRebuild
+	pauseRebuildSQL = `/* outbox:PauseRebuild */
 ALTER INDEX {index} ON {events}
 PAUSE;`
 
-	abortRebuildSQL = `-- outbox:AbortRebuild
+	abortRebuildSQL = `/* outbox:AbortRebuild */
 ALTER INDEX {index} ON {events}
 ABORT;`
 )

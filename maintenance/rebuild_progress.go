@@ -10,16 +10,14 @@ import (
 	"go.uber.org/zap"
 )
 
-const sessionIDSQL = `-- outbox:SessionID
-DECLARE @session INT = @@SPID;
-SELECT @session AS id;`
+const sessionIDSQL = `DECLARE @session INT = @@SPID;
+SELECT /* outbox:SessionID */ @session AS id;`
 
 // Progress of what is not resumable is not shown by any view: percent_complete
 // of sys.dm_exec_requests is for REORGANIZE and for the rollback, among others
 // (sql-docs, sys-dm-exec-requests-transact-sql.md; VIEW DATABASE STATE, or one's
 // own session). So it says how long it runs and what it waits for.
-const rebuildRequestSQL = `-- outbox:RebuildRequest
-SELECT r.total_elapsed_time, ISNULL(r.wait_type, N'') AS wait_type, ISNULL(r.blocking_session_id, 0) AS blocking_session_id
+const rebuildRequestSQL = `SELECT /* outbox:RebuildRequest */ r.total_elapsed_time, ISNULL(r.wait_type, N'') AS wait_type, ISNULL(r.blocking_session_id, 0) AS blocking_session_id
 FROM   sys.dm_exec_requests AS r
 WHERE  r.session_id = @session;`
 

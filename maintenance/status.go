@@ -132,33 +132,29 @@ type PauseStatus struct {
 	Since  time.Time    `json:"since"`
 }
 
-const workersSQL = `-- outbox:Workers
-DECLARE @now DATETIME2(3) = SYSUTCDATETIME();
-SELECT w.owner, w.version, w.source, w.lease_ms, w.lanes, w.in_flight, w.breakers, w.rates, w.state, w.seen_at,
+const workersSQL = `DECLARE @now DATETIME2(3) = SYSUTCDATETIME();
+SELECT /* outbox:Workers */ w.owner, w.version, w.source, w.lease_ms, w.lanes, w.in_flight, w.breakers, w.rates, w.state, w.seen_at,
        DATEDIFF_BIG(MILLISECOND, w.started_at, @now) AS up_ms,
        DATEDIFF_BIG(MILLISECOND, w.seen_at, @now) AS seen_ms
 FROM   {workers} AS w
 ORDER BY w.owner;
-SELECT @now AS now;`
+SELECT /* outbox:Workers */ @now AS now;`
 
 // A row a claim in flight: a page or two.
-const receiptsSQL = `-- outbox:Receipts
-DECLARE @now DATETIME2(3) = SYSUTCDATETIME();
-SELECT CONVERT(CHAR(36), r.claim_id) AS claim_id, r.owner, CAST(r.event_type AS NVARCHAR(4000)) AS event_type, r.event_count,
+const receiptsSQL = `DECLARE @now DATETIME2(3) = SYSUTCDATETIME();
+SELECT /* outbox:Receipts */ CONVERT(CHAR(36), r.claim_id) AS claim_id, r.owner, CAST(r.event_type AS NVARCHAR(4000)) AS event_type, r.event_count,
        DATEDIFF_BIG(MILLISECOND, r.claimed_at, @now) AS age_ms,
        DATEDIFF_BIG(MILLISECOND, @now, r.lease_until) AS left_ms
 FROM   {receipts} AS r
 ORDER BY r.claimed_at, r.claim_id;`
 
-const pausesSQL = `-- outbox:Pauses
-SELECT c.scope, c.name, c.changed_by, ISNULL(c.reason, N'') AS reason, c.changed_at
+const pausesSQL = `SELECT /* outbox:Pauses */ c.scope, c.name, c.changed_by, ISNULL(c.reason, N'') AS reason, c.changed_at
 FROM   {controls} AS c
 WHERE  c.paused = 1
 ORDER BY c.scope, c.name
 OPTION (RECOMPILE);`
 
-const failedByTypeSQL = `-- outbox:FailedByType
-SELECT f.event_type,
+const failedByTypeSQL = `SELECT /* outbox:FailedByType */ f.event_type,
        SUM(CASE WHEN f.retry_at IS NULL THEN 1 ELSE 0 END) AS parked,
        SUM(CASE WHEN f.retry_at IS NULL THEN 0 ELSE 1 END) AS waiting
 FROM   (SELECT TOP (@cap) ISNULL(CAST(e.event_type AS NVARCHAR(4000)), N'') AS event_type, e.retry_at

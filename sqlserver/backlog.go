@@ -12,8 +12,7 @@ import (
 // The catalog counts the entries of the claim index, which is the backlog. The
 // number is approximate and costs nothing; the view needs no right beyond one
 // on the table (sql-docs, sys-partitions-transact-sql.md).
-const backlogTotalSQL = `-- outbox:BacklogTotal
-SELECT ISNULL(SUM(p.rows), 0) AS total
+const backlogTotalSQL = `SELECT /* outbox:BacklogTotal */ ISNULL(SUM(p.rows), 0) AS total
 FROM   sys.indexes AS i
 INNER JOIN sys.partitions AS p ON p.object_id = i.object_id AND p.index_id = i.index_id
 WHERE  i.object_id = OBJECT_ID(@table)
@@ -24,8 +23,7 @@ AND    i.name = @claim_index;`
 // more than it tells. A plain read as in Pending; without row versioning it
 // waits for rows that a writer or a claim has not committed yet, at most
 // LOCK_TIMEOUT.
-const backlogTypesSQL = `-- outbox:BacklogTypes
-SELECT t.i,
+const backlogTypesSQL = `SELECT /* outbox:BacklogTypes */ t.i,
        (SELECT COUNT(*)
         FROM   (SELECT TOP (@cap) e.id
                 FROM   {events} AS e WITH (INDEX({claim_index}), FORCESEEK)
@@ -42,9 +40,8 @@ OPTION (MAXDOP 1);`
 
 // Two ranges of the retry index, each counted up to @cap, and the receipts: a
 // row a batch in flight.
-const backlogFailedSQL = `-- outbox:BacklogFailed
-DECLARE @now DATETIME2(3) = SYSUTCDATETIME();
-SELECT (SELECT COUNT(*)
+const backlogFailedSQL = `DECLARE @now DATETIME2(3) = SYSUTCDATETIME();
+SELECT /* outbox:BacklogFailed */ (SELECT COUNT(*)
         FROM   (SELECT TOP (@cap) e.id
                 FROM   {events} AS e WITH (INDEX({retry_index}))
                 WHERE  e.status = 2
@@ -119,8 +116,7 @@ func backlogOfTypes(ctx context.Context, conn *sql.Conn, st *statements, types [
 }
 
 // A row a batch in flight: a page or two.
-const openReceiptsSQL = `-- outbox:OpenReceipts
-SELECT COUNT(*) AS receipts
+const openReceiptsSQL = `SELECT /* outbox:OpenReceipts */ COUNT(*) AS receipts
 FROM   {receipts}
 OPTION (RECOMPILE);`
 

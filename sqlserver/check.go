@@ -51,9 +51,8 @@ func (s *Store) checkTable(ctx context.Context, conn *sql.Conn, st *statements) 
 // databasepropertyex-transact-sql.md; no right needed). A login always sees its
 // own database in sys.databases, there by its name and not by DB_ID() (sql-docs,
 // sys-databases-transact-sql.md, on Azure SQL Database).
-const databaseStateSQL = `-- outbox:DatabaseState
-DECLARE @database NVARCHAR(128) = DB_NAME();
-SELECT CONVERT(NVARCHAR(128), DATABASEPROPERTYEX(@database, 'Updateability')) AS updateability,
+const databaseStateSQL = `DECLARE @database NVARCHAR(128) = DB_NAME();
+SELECT /* outbox:DatabaseState */ CONVERT(NVARCHAR(128), DATABASEPROPERTYEX(@database, 'Updateability')) AS updateability,
        (SELECT d.compatibility_level FROM sys.databases AS d WHERE d.name = @database) AS compatibility_level;`
 
 // openJSONLevel is where OPENJSON begins (sql-docs, openjson-transact-sql.md).
@@ -62,9 +61,8 @@ const openJSONLevel = 130
 
 // An engine that is not SQL Server may report a low level and know OPENJSON all
 // the same, so the level explains a failure and does not make one.
-const openJSONSQL = `-- outbox:OpenJSON
-DECLARE @json NVARCHAR(10) = N'[1]';
-SELECT COUNT(*) FROM OPENJSON(@json) AS j;`
+const openJSONSQL = `DECLARE @json NVARCHAR(10) = N'[1]';
+SELECT /* outbox:OpenJSON */ COUNT(*) FROM OPENJSON(@json) AS j;`
 
 func takesOpenJSON(ctx context.Context, conn *sql.Conn) bool {
 	var n int

@@ -42,8 +42,7 @@ const MaxBatch = worker.MaxBatch
 //
 // withheld_bytes is 0 where the payload comes along: every larger number costs the
 // driver an allocation.
-const claimEventsSQL = `-- outbox:ClaimEvents
-SELECT TOP (@batch)
+const claimEventsSQL = `SELECT /* outbox:ClaimEvents */ TOP (@batch)
        e.id,
        CASE WHEN ISNULL(DATALENGTH(e.payload), 0) + ISNULL(DATALENGTH(e.headers), 0) > @max_bytes THEN ISNULL(DATALENGTH(e.payload), 0) + ISNULL(DATALENGTH(e.headers), 0) ELSE 0 END AS withheld_bytes,
        CONVERT({payload_read_t}, CASE WHEN ISNULL(DATALENGTH(e.payload), 0) + ISNULL(DATALENGTH(e.headers), 0) <= @max_bytes THEN e.payload END) AS payload,
@@ -71,12 +70,11 @@ ORDER BY e.id;`
 // The receipt's event_type is for people, so it is cut to its column, which an
 // explicit CAST does without an error. The last row is the marker: without it
 // the request did not run to its end.
-const flipClaimSQL = `-- outbox:FlipClaim
-DECLARE @now DATETIME2(3) = SYSUTCDATETIME();
+const flipClaimSQL = `DECLARE @now DATETIME2(3) = SYSUTCDATETIME();
 DECLARE @lease_until DATETIME2(3) = DATEADD(MILLISECOND, @lease_ms, @now);
 DECLARE @flipped INT;
 
-UPDATE e
+UPDATE /* outbox:FlipClaim */ e
 SET    status = 1,
        processed_at = @now
 FROM   OPENJSON(@ids) WITH (id {id_t} '$') AS c
@@ -85,10 +83,10 @@ WHERE  e.status = 0
 OPTION (MAXDOP 1);
 SET @flipped = @@ROWCOUNT;
 
-INSERT INTO {receipts} (claim_id, owner, event_type, claimed_at, lease_until, event_count, event_ids)
+INSERT /* outbox:FlipClaim */ INTO {receipts} (claim_id, owner, event_type, claimed_at, lease_until, event_count, event_ids)
 VALUES (CAST(@claim_id AS UNIQUEIDENTIFIER), @owner, CAST(@event_type AS {receipt_event_type_t}), @now, @lease_until, @flipped, @ids);
 
-SELECT @flipped AS flipped, @now AS claimed_at, @lease_until AS lease_until;`
+SELECT /* outbox:FlipClaim */ @flipped AS flipped, @now AS claimed_at, @lease_until AS lease_until;`
 
 // Claim implements worker.Claimer. A claim costs four round trips: begin,
 // read, flip, commit; one that finds nothing costs three. Deadlocks and lock
@@ -212,8 +210,7 @@ func (s *Store) flip(ctx context.Context, tx *sql.Tx, st *statements, claim *wor
 // READCOMMITTEDLOCK: under row versioning a plain read would not see the
 // receipt of a transaction that is still committing and call it absent; this
 // one waits for its outcome.
-const findClaimSQL = `-- outbox:FindClaim
-SELECT r.claimed_at, r.lease_until
+const findClaimSQL = `SELECT /* outbox:FindClaim */ r.claimed_at, r.lease_until
 FROM   {receipts} AS r WITH (READCOMMITTEDLOCK)
 WHERE  r.claim_id = CAST(@claim_id AS UNIQUEIDENTIFIER);`
 

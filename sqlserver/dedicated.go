@@ -10,7 +10,7 @@ import (
 
 // Maintenance must never win a deadlock against the application or a worker,
 // and never make them queue behind a lock it waits for.
-const dedicatedSetupSQL = `-- outbox:DedicatedSetup
+const dedicatedSetupSQL = `/* outbox:DedicatedSetup */
 SET ARITHABORT ON;
 SET XACT_ABORT ON;
 SET NOCOUNT ON;

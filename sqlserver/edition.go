@@ -7,9 +7,8 @@ import (
 )
 
 // SERVERPROPERTY needs no right (sql-docs, serverproperty-transact-sql.md).
-const editionSQL = `-- outbox:Edition
-DECLARE @edition NVARCHAR(128) = CONVERT(NVARCHAR(128), SERVERPROPERTY('Edition'));
-SELECT @edition AS edition,
+const editionSQL = `DECLARE @edition NVARCHAR(128) = CONVERT(NVARCHAR(128), SERVERPROPERTY('Edition'));
+SELECT /* outbox:Edition */ @edition AS edition,
        CONVERT(INT, SERVERPROPERTY('EngineEdition')) AS engine_edition,
        CONVERT(NVARCHAR(128), SERVERPROPERTY('ProductVersion')) AS version;`
 

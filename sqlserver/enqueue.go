@@ -82,11 +82,10 @@ func NewWriter(names Names) (*Writer, error) {
 // one holds its lock on the table from before it looks, which ALTER TABLE waits
 // for, until the end of the transaction. FORCE ORDER has it look once, and first
 // (sql-docs, hints-transact-sql-query.md).
-const enqueueSQL = `-- outbox:Enqueue
-SET XACT_ABORT ON;
+const enqueueSQL = `SET XACT_ABORT ON;
 DECLARE @increment BIGINT, @blocks BIGINT, @range SQL_VARIANT, @first BIGINT, @used SQL_VARIANT;
 
-SELECT @increment = CAST(s.increment AS BIGINT)
+SELECT /* outbox:Enqueue */ @increment = CAST(s.increment AS BIGINT)
 FROM   sys.sequences AS s
 WHERE  s.object_id = OBJECT_ID(@sequence);
 
@@ -104,7 +103,7 @@ SET @first = CAST(@range AS BIGINT);
 IF CAST(@used AS BIGINT) <> @increment
     THROW 50000, N'outbox: the increment of the sequence has just changed', 1;
 
-INSERT INTO {events} (id, aggregate_type, aggregate_id, event_type, payload, headers)
+INSERT /* outbox:Enqueue */ INTO {events} (id, aggregate_type, aggregate_id, event_type, payload, headers)
 SELECT @first + e.n, e.aggregate_type, e.aggregate_id, e.event_type, e.payload, e.headers
 FROM   (SELECT COUNT(*) AS same
         FROM   sys.columns AS c
@@ -125,9 +124,8 @@ IF @written NOT IN (0, @count)
     THROW 50000, N'outbox: not every event was written', 1;`
 
 // The same for a table whose id is an IDENTITY column.
-const enqueueIdentitySQL = `-- outbox:EnqueueIdentity
-SET XACT_ABORT ON;
-INSERT INTO {events} (aggregate_type, aggregate_id, event_type, payload, headers)
+const enqueueIdentitySQL = `SET XACT_ABORT ON;
+INSERT /* outbox:EnqueueIdentity */ INTO {events} (aggregate_type, aggregate_id, event_type, payload, headers)
 SELECT e.aggregate_type, e.aggregate_id, e.event_type, e.payload, e.headers
 FROM   (SELECT COUNT(*) AS same
         FROM   sys.columns AS c

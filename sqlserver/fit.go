@@ -82,8 +82,7 @@ func (c column) fitsNumber(value string) error {
 // it went in. The conversion cuts and replaces in silence, so the way back
 // differs; compared as bytes, because a collation may call different characters
 // equal. The dot makes trailing blanks and zero bytes count.
-const fitsCollationSQL = `-- outbox:FitsCollation
-SELECT TOP (1) v.n,
+const fitsCollationSQL = `SELECT /* outbox:FitsCollation */ TOP (1) v.n,
        CASE WHEN {aggregate_type_misfit} THEN 'aggregate_type'
             WHEN {aggregate_id_misfit} THEN 'aggregate_id'
             WHEN {event_type_misfit} THEN 'event_type'

@@ -21,10 +21,9 @@ import (
 // would wait for each other's and one would be a deadlock's victim; who is locked
 // is not long gone. READCOMMITTEDLOCK, because READPAST may not stand alone where
 // READ_COMMITTED_SNAPSHOT is ON (sql-docs, hints-transact-sql-table.md).
-const heartbeatSQL = `-- outbox:Heartbeat
-DECLARE @now DATETIME2(3) = SYSUTCDATETIME();
+const heartbeatSQL = `DECLARE @now DATETIME2(3) = SYSUTCDATETIME();
 
-UPDATE {workers}
+UPDATE /* outbox:Heartbeat */ {workers}
 SET    version = @version,
        source = @source,
        lease_ms = @lease_ms,
@@ -38,13 +37,13 @@ SET    version = @version,
 WHERE  owner = CAST(@owner AS VARCHAR(100));
 
 IF @@ROWCOUNT = 0
-    INSERT INTO {workers} (owner, version, source, lease_ms, lanes, in_flight, breakers, rates, state, started_at, seen_at)
+    INSERT /* outbox:Heartbeat */ INTO {workers} (owner, version, source, lease_ms, lanes, in_flight, breakers, rates, state, started_at, seen_at)
     VALUES (@owner, @version, @source, @lease_ms, @lanes, @in_flight, @breakers, @rates, @state, @now, @now);
 
-DELETE FROM {workers} WITH (ROWLOCK, READPAST, READCOMMITTEDLOCK)
+DELETE /* outbox:Heartbeat */ FROM {workers} WITH (ROWLOCK, READPAST, READCOMMITTEDLOCK)
 WHERE  seen_at < DATEADD(DAY, -1, @now);
 
-SELECT c.scope, c.name, c.paused, c.changed_by, ISNULL(c.reason, N'') AS reason, c.changed_at,
+SELECT /* outbox:Heartbeat */ c.scope, c.name, c.paused, c.changed_by, ISNULL(c.reason, N'') AS reason, c.changed_at,
        CAST(CASE WHEN c.changed_at > w.started_at THEN 1 ELSE 0 END AS BIT) AS since_start
 FROM   {controls} AS c
 CROSS JOIN {workers} AS w
@@ -89,8 +88,7 @@ func (s *Store) Heartbeat(ctx context.Context, h worker.Heartbeat) (told []worke
 	return told, err
 }
 
-const leaveSQL = `-- outbox:Leave
-DELETE FROM {workers}
+const leaveSQL = `DELETE /* outbox:Leave */ FROM {workers}
 WHERE  owner = CAST(@owner AS VARCHAR(100));`
 
 // Leave implements worker.Keeper.

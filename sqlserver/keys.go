@@ -12,8 +12,7 @@ import (
 
 // The comparison is the column's own: its type, and its collation, which may
 // call two spellings equal.
-const equalKeysSQL = `-- outbox:EqualKeys
-SELECT a.i, b.i
+const equalKeysSQL = `SELECT /* outbox:EqualKeys */ a.i, b.i
 FROM   (SELECT CAST(c.[key] AS INT) AS i, CAST(c.value AS {event_type_t}){event_type_collate} AS event_type
         FROM   OPENJSON(@types) AS c) AS a
 INNER JOIN (SELECT CAST(c.[key] AS INT) AS i, CAST(c.value AS {event_type_t}){event_type_collate} AS event_type
@@ -25,8 +24,7 @@ ORDER BY a.i, b.i;`
 // column's type, and the server does that by the code page of the database, not
 // by the column's. Here a key goes the same way, on into the column's collation
 // and back. The dot makes trailing blanks count.
-const lostKeysSQL = `-- outbox:LostKeys
-SELECT TOP (1) k.i
+const lostKeysSQL = `SELECT /* outbox:LostKeys */ TOP (1) k.i
 FROM   (SELECT CAST(c.[key] AS INT) AS i, c.value AS key_text, CAST(c.value AS {event_type_varying_t}){event_type_collate} AS event_type
         FROM   OPENJSON(@types) AS c) AS k
 WHERE  CONVERT(VARBINARY(MAX), CONVERT(NVARCHAR(MAX), k.event_type) + N'.') <> CONVERT(VARBINARY(MAX), k.key_text + N'.')

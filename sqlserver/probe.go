@@ -14,8 +14,7 @@ import (
 // list, so that an answer is the caller's own spelling. COLLATE: a column of
 // OPENJSON has the database's collation, and comparing it with a column of
 // another one is error 468 (sql-docs, collation-precedence-transact-sql.md).
-const pendingSQL = `-- outbox:Pending
-SELECT t.i
+const pendingSQL = `SELECT /* outbox:Pending */ t.i
 FROM   (SELECT CAST(c.[key] AS INT) AS i, CAST(c.value AS {event_type_t}){event_type_collate} AS event_type
         FROM   OPENJSON(@types) AS c) AS t
 WHERE  EXISTS (SELECT 1
@@ -67,10 +66,9 @@ func (s *Store) Pending(ctx context.Context, types []string) ([]string, error) {
 // claims need it in the column's type, which a variable has in the code page of
 // the database (see LostKeys). One that does not survive that is marked, and
 // passed by from its own row: a seek from the variable could find it for ever.
-const discoverPendingSQL = `-- outbox:DiscoverPending
-DECLARE @next NVARCHAR(4000), @last {event_type_t}, @id {id_t}, @askable INT, @found INT = 0;
+const discoverPendingSQL = `DECLARE @next NVARCHAR(4000), @last {event_type_t}, @id {id_t}, @askable INT, @found INT = 0;
 
-SELECT TOP (1) @next = e.event_type, @id = e.id
+SELECT /* outbox:DiscoverPending */ TOP (1) @next = e.event_type, @id = e.id
 FROM   {events} AS e WITH (INDEX({claim_index}))
 WHERE  e.status = 0
 AND    e.event_type IS NOT NULL
@@ -80,25 +78,25 @@ WHILE @next IS NOT NULL AND @found < @limit
 BEGIN
     SET @last = CAST(@next AS {event_type_t});
     SET @askable = CASE WHEN CONVERT(VARBINARY(MAX), CONVERT(NVARCHAR(4000), @last) + N'.') = CONVERT(VARBINARY(MAX), @next + N'.') THEN 1 ELSE 0 END;
-    SELECT @next AS event_type, @askable AS askable;
+    SELECT /* outbox:DiscoverPending */ @next AS event_type, @askable AS askable;
     SET @found = @found + 1;
     SET @next = NULL;
 
     IF @askable = 1
-        SELECT TOP (1) @next = e.event_type, @id = e.id
+        SELECT /* outbox:DiscoverPending */ TOP (1) @next = e.event_type, @id = e.id
         FROM   {events} AS e WITH (INDEX({claim_index}), FORCESEEK)
         WHERE  e.status = 0
         AND    e.event_type > @last
         ORDER BY e.event_type;
     ELSE
-        SELECT TOP (1) @next = e.event_type, @id = e.id
+        SELECT /* outbox:DiscoverPending */ TOP (1) @next = e.event_type, @id = e.id
         FROM   {events} AS e WITH (INDEX({claim_index}), FORCESEEK)
         WHERE  e.status = 0
         AND    e.event_type > (SELECT l.event_type FROM {events} AS l WHERE l.id = @id)
         ORDER BY e.event_type;
 END;
 
-SELECT CAST(NULL AS NVARCHAR(4000)) AS event_type, 0 AS askable;`
+SELECT /* outbox:DiscoverPending */ CAST(NULL AS NVARCHAR(4000)) AS event_type, 0 AS askable;`
 
 // DiscoverPending implements worker.Claimer. It leaves out, with a warning, a
 // type that no claim can ask for: one of a VARCHAR column with characters that

@@ -25,10 +25,9 @@ import (
 //
 // Whether RetryDue has something to do comes with it, as one seek: a statement of
 // its own every few seconds would be one in ten of an idle worker's.
-const overdueClaimsSQL = `-- outbox:OverdueClaims
-DECLARE @now DATETIME2(3) = SYSUTCDATETIME();
+const overdueClaimsSQL = `DECLARE @now DATETIME2(3) = SYSUTCDATETIME();
 
-SELECT CONVERT(CHAR(36), r.claim_id) AS claim_id,
+SELECT /* outbox:OverdueClaims */ CONVERT(CHAR(36), r.claim_id) AS claim_id,
        r.owner,
        r.event_type,
        r.event_count,
@@ -38,7 +37,7 @@ WHERE  r.lease_until < @now
 ORDER BY r.lease_until, r.claim_id
 OFFSET @skip ROWS FETCH NEXT @limit ROWS ONLY;
 
-SELECT CASE WHEN EXISTS (SELECT 1
+SELECT /* outbox:OverdueClaims */ CASE WHEN EXISTS (SELECT 1
                          FROM   {events} AS e WITH (INDEX({retry_index}), FORCESEEK, READPAST, READCOMMITTEDLOCK)
                          WHERE  e.status = 2
                          AND    e.retry_at <= @now) THEN 1 ELSE 0 END AS retry_due;`
@@ -53,24 +52,23 @@ SELECT CASE WHEN EXISTS (SELECT 1
 //
 // LOCK_TIMEOUT: a row that someone holds must not keep the other receipts
 // waiting for the session's timeout each. The end of the request restores it.
-const reapClaimSQL = `-- outbox:ReapClaim
-SET LOCK_TIMEOUT 500;
+const reapClaimSQL = `SET LOCK_TIMEOUT 500;
 DECLARE @now DATETIME2(3) = SYSUTCDATETIME();
 DECLARE @fence DATETIME2(3);
 DECLARE @deleted INT = 0, @parked INT = 0, @back INT = 0;
 
-SELECT @fence = r.claimed_at
+SELECT /* outbox:ReapClaim */ @fence = r.claimed_at
 FROM   {receipts} AS r WITH (UPDLOCK, ROWLOCK, READPAST, READCOMMITTEDLOCK)
 WHERE  r.claim_id = CAST(@claim_id AS UNIQUEIDENTIFIER)
 AND    r.lease_until < @now;
 
 IF @fence IS NOT NULL
 BEGIN
-    DELETE FROM {receipts} WITH (ROWLOCK)
+    DELETE /* outbox:ReapClaim */ FROM {receipts} WITH (ROWLOCK)
     WHERE  claim_id = CAST(@claim_id AS UNIQUEIDENTIFIER);
     SET @deleted = @@ROWCOUNT;
 
-    SELECT c.id
+    SELECT /* outbox:ReapClaim */ c.id
     FROM   OPENJSON(@ids) WITH (id {id_t} '$') AS c
     WHERE  NOT EXISTS (SELECT 1
                        FROM   {events} AS e WITH (FORCESEEK)
@@ -79,7 +77,7 @@ BEGIN
                        AND    e.processed_at = @fence)
     OPTION (MAXDOP 1);
 
-    UPDATE e
+    UPDATE /* outbox:ReapClaim */ e
     SET    status = 2,
            processed_at = NULL,
            retry_at = NULL,
@@ -93,7 +91,7 @@ BEGIN
     OPTION (MAXDOP 1);
     SET @parked = @@ROWCOUNT;
 
-    UPDATE e
+    UPDATE /* outbox:ReapClaim */ e
     SET    status = 0,
            processed_at = NULL,
            retry_count = e.retry_count + 1
@@ -105,7 +103,7 @@ BEGIN
     SET @back = @@ROWCOUNT;
 END;
 
-SELECT @deleted AS deleted, @back AS returned, @parked AS parked;`
+SELECT /* outbox:ReapClaim */ @deleted AS deleted, @back AS returned, @parked AS parked;`
 
 // overdue is one receipt whose lease is over.
 type overdue struct {

@@ -9,11 +9,10 @@ import (
 // Everything that is due goes by the retry index, and nothing else does: with
 // nothing due it is one seek that finds the first key too young. READPAST
 // leaves rows to whoever has them, a manual retry or another worker.
-const retryDueSQL = `-- outbox:RetryDue
-DECLARE @now DATETIME2(3) = SYSUTCDATETIME();
+const retryDueSQL = `DECLARE @now DATETIME2(3) = SYSUTCDATETIME();
 DECLARE @moved INT;
 
-UPDATE TOP (@batch) e
+UPDATE /* outbox:RetryDue */ TOP (@batch) e
 SET    status = 0,
        retry_at = NULL
 FROM   {events} AS e WITH (INDEX({retry_index}), FORCESEEK, ROWLOCK, READPAST, READCOMMITTEDLOCK)
@@ -22,7 +21,7 @@ AND    e.retry_at <= @now
 OPTION (MAXDOP 1);
 SET @moved = @@ROWCOUNT;
 
-SELECT @moved AS moved;`
+SELECT /* outbox:RetryDue */ @moved AS moved;`
 
 // retryBatch keeps a burst of due events to short transactions.
 const retryBatch = 500

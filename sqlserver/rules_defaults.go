@@ -11,8 +11,7 @@ import (
 )
 
 // A column of type timestamp fills itself (sql-docs, rowversion-transact-sql.md).
-const columnDefaultsSQL = `-- outbox:ColumnDefaults
-SELECT c.name,
+const columnDefaultsSQL = `SELECT /* outbox:ColumnDefaults */ c.name,
        CASE WHEN c.is_computed = 1 OR c.is_identity = 1 OR t.name = 'timestamp' THEN 1 ELSE 0 END AS fills_itself,
        CASE WHEN c.default_object_id = 0 THEN 0 ELSE 1 END AS has_default,
        ISNULL(d.definition, N'') AS definition

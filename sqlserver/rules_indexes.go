@@ -12,8 +12,7 @@ import (
 // sys-indexes-transact-sql.md); INDEXPROPERTY is NULL where it does not know the
 // property (indexproperty-transact-sql.md), so that this runs before SQL Server
 // 2019 too.
-const tableIndexesSQL = `-- outbox:TableIndexes
-SELECT i.name, i.type, i.is_unique, i.is_disabled, i.has_filter, ISNULL(i.filter_definition, N'') AS filter_text,
+const tableIndexesSQL = `SELECT /* outbox:TableIndexes */ i.name, i.type, i.is_unique, i.is_disabled, i.has_filter, ISNULL(i.filter_definition, N'') AS filter_text,
        i.ignore_dup_key, i.allow_row_locks, i.fill_factor,
        INDEXPROPERTY(i.object_id, i.name, 'IsOptimizedForSequentialKey') AS for_sequential_key,
        c.name AS column_name, ic.key_ordinal

@@ -10,8 +10,7 @@ import (
 // TRY_CONVERT: a sequence may be DECIMAL(38) and hold what is no BIGINT.
 // last_used_value is NULL until the first value was taken (sql-docs,
 // sys-sequences-transact-sql.md; SQL Server 2017 and later).
-const sequenceSQL = `-- outbox:Sequence
-SELECT TRY_CONVERT(BIGINT, s.increment) AS increment,
+const sequenceSQL = `SELECT /* outbox:Sequence */ TRY_CONVERT(BIGINT, s.increment) AS increment,
        TRY_CONVERT(BIGINT, s.minimum_value) AS minimum_value,
        TRY_CONVERT(BIGINT, s.maximum_value) AS maximum_value,
        TRY_CONVERT(BIGINT, s.current_value) AS current_value,
@@ -21,8 +20,7 @@ FROM   sys.sequences AS s
 WHERE  s.object_id = OBJECT_ID(@sequence);`
 
 // One seek to the end of the index on id.
-const highestIDSQL = `-- outbox:HighestID
-SELECT TOP (1) CONVERT(BIGINT, e.id) AS id
+const highestIDSQL = `SELECT /* outbox:HighestID */ TOP (1) CONVERT(BIGINT, e.id) AS id
 FROM   {events} AS e
 ORDER BY e.id DESC
 OPTION (RECOMPILE);`

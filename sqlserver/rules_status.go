@@ -15,20 +15,17 @@ import (
 // A trusted CHECK on a NOT NULL column proves every value. Without it only
 // reading the table does, which costs what the table holds. A definition that
 // the login may not see is NULL, and proves nothing.
-const statusChecksSQL = `-- outbox:StatusChecks
-SELECT ISNULL(k.definition, N'') AS definition, k.is_not_trusted
+const statusChecksSQL = `SELECT /* outbox:StatusChecks */ ISNULL(k.definition, N'') AS definition, k.is_not_trusted
 FROM   sys.check_constraints AS k
 WHERE  k.parent_object_id = OBJECT_ID(@table)
 AND    k.is_disabled = 0;`
 
-const tableRowsSQL = `-- outbox:TableRows
-SELECT ISNULL(SUM(p.rows), 0) AS total
+const tableRowsSQL = `SELECT /* outbox:TableRows */ ISNULL(SUM(p.rows), 0) AS total
 FROM   sys.partitions AS p
 WHERE  p.object_id = OBJECT_ID(@table)
 AND    p.index_id IN (0, 1);`
 
-const countUnknownStatusSQL = `-- outbox:CountUnknownStatus
-SELECT COUNT(*) AS unknown
+const countUnknownStatusSQL = `SELECT /* outbox:CountUnknownStatus */ COUNT(*) AS unknown
 FROM   (SELECT TOP (@cap) e.id
         FROM   {events} AS e
         WHERE  e.status IS NULL

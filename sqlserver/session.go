@@ -22,7 +22,7 @@ import (
 //   - NOCOUNT: no row count messages on the wire; @@ROWCOUNT is not affected.
 //   - The isolation level for requests outside transactions: SQL Server on a
 //     machine of one's own keeps it when a pooled connection is reset.
-const sessionSetupSQL = `-- outbox:SessionSetup
+const sessionSetupSQL = `/* outbox:SessionSetup */
 SET ARITHABORT ON;
 SET XACT_ABORT ON;
 SET NOCOUNT ON;

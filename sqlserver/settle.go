@@ -14,16 +14,15 @@ import (
 // The rows are PROCESSED since the claim, so a batch that went out whole needs
 // nothing but the end of its receipt. The loop join makes it one seek a
 // receipt; a DELETE with a join takes any plan otherwise.
-const settleSentSQL = `-- outbox:SettleSent
-DECLARE @deleted INT;
+const settleSentSQL = `DECLARE @deleted INT;
 
-DELETE r
+DELETE /* outbox:SettleSent */ r
 FROM   OPENJSON(@claim_ids) WITH (claim_id CHAR(36) '$') AS c
 INNER LOOP JOIN {receipts} AS r WITH (FORCESEEK, ROWLOCK) ON r.claim_id = CAST(c.claim_id AS UNIQUEIDENTIFIER)
 OPTION (MAXDOP 1);
 SET @deleted = @@ROWCOUNT;
 
-SELECT @deleted AS deleted;`
+SELECT /* outbox:SettleSent */ @deleted AS deleted;`
 
 // SettleSent implements worker.Settler: one statement, one round trip. Where an
 // answer was lost and the call is repeated, receipts that the first one has
@@ -50,22 +49,21 @@ func (s *Store) SettleSent(ctx context.Context, receipts []worker.Receipt) (lost
 // reused id. The time comes from the receipt itself, never from the client,
 // which might read or write it differently. Without the receipt nothing is
 // changed at all. UPDLOCK: what is read is still there for the DELETE.
-const settleSQL = `-- outbox:Settle
-DECLARE @now DATETIME2(3) = SYSUTCDATETIME();
+const settleSQL = `DECLARE @now DATETIME2(3) = SYSUTCDATETIME();
 DECLARE @fence DATETIME2(3);
 DECLARE @deleted INT = 0, @back INT = 0, @broken INT = 0;
 
-SELECT @fence = r.claimed_at
+SELECT /* outbox:Settle */ @fence = r.claimed_at
 FROM   {receipts} AS r WITH (UPDLOCK, ROWLOCK)
 WHERE  r.claim_id = CAST(@claim_id AS UNIQUEIDENTIFIER);
 
 IF @fence IS NOT NULL
 BEGIN
-    DELETE FROM {receipts} WITH (ROWLOCK)
+    DELETE /* outbox:Settle */ FROM {receipts} WITH (ROWLOCK)
     WHERE  claim_id = CAST(@claim_id AS UNIQUEIDENTIFIER);
     SET @deleted = @@ROWCOUNT;
 
-    UPDATE e
+    UPDATE /* outbox:Settle */ e
     SET    status = 0,
            processed_at = NULL
     FROM   OPENJSON(@returned) WITH (id {id_t} '$') AS c
@@ -75,7 +73,7 @@ BEGIN
     OPTION (MAXDOP 1);
     SET @back = @@ROWCOUNT;
 
-    UPDATE e
+    UPDATE /* outbox:Settle */ e
     SET    status = 2,
            processed_at = NULL,
            retry_count = e.retry_count + c.spend,
@@ -89,7 +87,7 @@ BEGIN
     SET @broken = @@ROWCOUNT;
 END;
 
-SELECT @deleted AS deleted, @back AS returned, @broken AS failed;`
+SELECT /* outbox:Settle */ @deleted AS deleted, @back AS returned, @broken AS failed;`
 
 // Settle implements worker.Settler. Where the answer to its commit was lost and
 // the call is repeated, ErrLeaseLost may mean that the first one did it all.

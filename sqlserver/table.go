@@ -41,8 +41,7 @@ type querier interface {
 // The catalog views show a table to whoever has any right on it (sql-docs,
 // metadata-visibility-configuration.md). The join by system_type_id finds the
 // base type of an alias type.
-const tableColumnsSQL = `-- outbox:TableColumns
-SELECT c.name, t.name AS type_name, c.max_length, c.precision, c.scale,
+const tableColumnsSQL = `SELECT /* outbox:TableColumns */ c.name, t.name AS type_name, c.max_length, c.precision, c.scale,
        c.collation_name, c.is_nullable, c.is_identity
 FROM   sys.columns AS c
 INNER JOIN sys.types AS t ON t.user_type_id = c.system_type_id

@@ -16,7 +16,7 @@ import (
 // theirs; the rows, the driver, the messages' properties and the session are
 // the pipeline's, so that what differs is the strategy.
 
-const benchSessionSQL = `-- outbox:BenchSession
+const benchSessionSQL = `/* outbox:BenchSession */
 SET ARITHABORT ON;
 SET XACT_ABORT ON;
 SET NOCOUNT ON;`

@@ -17,14 +17,12 @@ const baselineBatch = 1000
 // index made for it. Here ids are in the order of time, and ordering by them
 // spares it the sort of the whole backlog: its figures are better than they
 // would be.
-const baselineSelectSQL = `-- outbox:BenchBaselineSelect
-SELECT TOP (@batch) e.id, e.aggregate_type, e.aggregate_id, e.event_type, CONVERT(VARBINARY(MAX), e.payload) AS payload, e.created_at
+const baselineSelectSQL = `SELECT /* outbox:BenchBaselineSelect */ TOP (@batch) e.id, e.aggregate_type, e.aggregate_id, e.event_type, CONVERT(VARBINARY(MAX), e.payload) AS payload, e.created_at
 FROM   dbo.outbox_event AS e
 WHERE  e.processed_at IS NULL
 ORDER BY e.id;`
 
-const baselineUpdateSQL = `-- outbox:BenchBaselineUpdate
-UPDATE dbo.outbox_event
+const baselineUpdateSQL = `UPDATE /* outbox:BenchBaselineUpdate */ dbo.outbox_event
 SET    status = 1, processed_at = SYSUTCDATETIME()
 WHERE  id = @id;`
 

@@ -21,8 +21,7 @@ const (
 // The article's SELECT … FOR UPDATE SKIP LOCKED on a covering filtered index,
 // in T-SQL: UPDLOCK, ROWLOCK and READPAST, which under row versioning needs
 // READCOMMITTEDLOCK.
-const optimizedSelectSQL = `-- outbox:BenchOptimizedSelect
-SELECT TOP (@batch) e.id, e.aggregate_type, e.aggregate_id, e.event_type, CONVERT(VARBINARY(MAX), e.payload) AS payload, e.created_at
+const optimizedSelectSQL = `SELECT /* outbox:BenchOptimizedSelect */ TOP (@batch) e.id, e.aggregate_type, e.aggregate_id, e.event_type, CONVERT(VARBINARY(MAX), e.payload) AS payload, e.created_at
 FROM   dbo.outbox_event AS e WITH (INDEX(IX_outbox_claim), UPDLOCK, ROWLOCK, READPAST, READCOMMITTEDLOCK)
 WHERE  e.event_type = CAST(@event_type AS VARCHAR(100))
 AND    e.status = 0
@@ -30,8 +29,7 @@ ORDER BY e.id;`
 
 // The article's one UPDATE from a list of VALUES, a parameter an event: it has
 // two more each, but SQL Server takes 2,100 in all.
-const optimizedUpdateSQL = `-- outbox:BenchOptimizedUpdate
-UPDATE e
+const optimizedUpdateSQL = `UPDATE /* outbox:BenchOptimizedUpdate */ e
 SET    status = 1, processed_at = SYSUTCDATETIME()
 FROM   (VALUES {values}) AS v (id)
 INNER LOOP JOIN dbo.outbox_event AS e WITH (ROWLOCK) ON e.id = v.id

@@ -14,8 +14,7 @@ import (
 // returns in one statement. On SQL Server it reads and writes status in one
 // index, and pays a spool for that; the embedded engine has no spool, so what
 // this costs a real server shows there only (outboxctl bench claim).
-const outputClaimSQL = `-- outbox:BenchOutputClaim
-WITH batch AS (
+const outputClaimSQL = `WITH /* outbox:BenchOutputClaim */ batch AS (
     SELECT TOP (@batch) e.id, e.aggregate_type, e.aggregate_id, e.event_type, e.payload, e.created_at, e.status, e.processed_at
     FROM   dbo.outbox_event AS e WITH (UPDLOCK, ROWLOCK, READPAST, READCOMMITTEDLOCK)
     WHERE  e.event_type = CAST(@event_type AS VARCHAR(100))

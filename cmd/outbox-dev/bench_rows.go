@@ -11,8 +11,7 @@ type rowsTouched map[string]int64
 
 // A statement is in the view once it has ended (sql-docs,
 // sys-dm-exec-query-stats-transact-sql.md); those of one batch share its text.
-const rowsTouchedSQL = `-- outbox:BenchRowsTouched
-SELECT t.text, q.total_logical_reads
+const rowsTouchedSQL = `SELECT /* outbox:BenchRowsTouched */ t.text, q.total_logical_reads
 FROM   sys.dm_exec_query_stats AS q
 CROSS APPLY sys.dm_exec_sql_text(q.sql_handle) AS t;`
 
@@ -31,8 +30,8 @@ func (t benchTable) rowsTouched(ctx context.Context) (rowsTouched, error) {
 		if err := rows.Scan(&text, &reads); err != nil {
 			return nil, fmt.Errorf("read what the statements touched: %w", err)
 		}
-		_, named, _ := strings.Cut(text, "-- outbox:")
-		name, _, _ := strings.Cut(named, "\n")
+		_, named, _ := strings.Cut(text, "/* outbox:")
+		name, _, _ := strings.Cut(named, " */")
 		all[name] += reads
 	}
 	return all, rows.Err()

@@ -25,22 +25,20 @@ var benchTypeParam = mssql.VarCharMax(benchType)
 
 // What Hibernate makes of the article's query, with the literal that its
 // section 4.2 is about, and the keyset of its section 1.
-const serialSelectSQL = `-- outbox:BenchSerialSelect
-SELECT TOP (@batch) e.id, e.aggregate_type, e.aggregate_id, e.event_type, CONVERT(VARBINARY(MAX), e.payload) AS payload, e.created_at
+const serialSelectSQL = `SELECT /* outbox:BenchSerialSelect */ TOP (@batch) e.id, e.aggregate_type, e.aggregate_id, e.event_type, CONVERT(VARBINARY(MAX), e.payload) AS payload, e.created_at
 FROM   dbo.outbox_event AS e WITH (UPDLOCK, ROWLOCK, READPAST, READCOMMITTEDLOCK)
 WHERE  e.event_type = CAST(@event_type AS VARCHAR(100))
 AND    e.status = 0
 AND    e.id > CAST(@after AS BIGINT)
 ORDER BY e.id;`
 
-const serialUpdateSQL = `UPDATE dbo.outbox_event SET status = 1, processed_at = SYSUTCDATETIME() WHERE id = @p%d;
+const serialUpdateSQL = `UPDATE /* outbox:BenchSerialUpdate */ dbo.outbox_event SET status = 1, processed_at = SYSUTCDATETIME() WHERE id = @p%d;
 `
 
 // serialUpdates are the texts of fifty updates or less: one request, as a JDBC
 // batch is.
 var serialUpdates = func() (texts [serialJDBCBatch + 1]string) {
 	var b strings.Builder
-	b.WriteString("-- outbox:BenchSerialUpdate\n")
 	for n := 1; n <= serialJDBCBatch; n++ {
 		fmt.Fprintf(&b, serialUpdateSQL, n)
 		texts[n] = b.String()

@@ -29,14 +29,12 @@ const fillStep = 50_000
 
 // GENERATE_SERIES needs compatibility level 160 (sql-docs,
 // t-sql/functions/generate-series-transact-sql.md).
-const fillBenchSQL = `-- outbox:BenchFill
-INSERT INTO dbo.outbox_event (id, aggregate_type, aggregate_id, event_type, payload)
+const fillBenchSQL = `INSERT /* outbox:BenchFill */ INTO dbo.outbox_event (id, aggregate_type, aggregate_id, event_type, payload)
 SELECT g.value, 'order', CONCAT('customer-', g.value / 3), CAST(@event_type AS VARCHAR(100)),
        CONCAT('{"n":', g.value, ',"data":"', SUBSTRING(CAST(@filler AS VARCHAR(2000)), 1, @payload - 16 - LEN(CAST(g.value AS VARCHAR(20)))), '"}')
 FROM   GENERATE_SERIES(CAST(@first AS BIGINT), CAST(@last AS BIGINT)) AS g;`
 
-const fillProcessedBenchSQL = `-- outbox:BenchFillProcessed
-INSERT INTO dbo.outbox_event (id, aggregate_type, aggregate_id, event_type, payload, status, processed_at)
+const fillProcessedBenchSQL = `INSERT /* outbox:BenchFillProcessed */ INTO dbo.outbox_event (id, aggregate_type, aggregate_id, event_type, payload, status, processed_at)
 SELECT g.value, 'order', CONCAT('customer-', g.value / 3), CAST(@event_type AS VARCHAR(100)),
        CONCAT('{"n":', g.value, ',"data":"', SUBSTRING(CAST(@filler AS VARCHAR(2000)), 1, @payload - 16 - LEN(CAST(g.value AS VARCHAR(20)))), '"}'),
        1, SYSUTCDATETIME()
@@ -67,8 +65,7 @@ func (t benchTable) insert(ctx context.Context, text, eventType string, first, l
 	return nil
 }
 
-const pendingBenchSQL = `-- outbox:BenchPending
-SELECT COUNT(*)
+const pendingBenchSQL = `SELECT /* outbox:BenchPending */ COUNT(*)
 FROM   (SELECT TOP (1) e.id
         FROM   dbo.outbox_event AS e
         WHERE  e.event_type = CAST(@event_type AS VARCHAR(100))
@@ -83,8 +80,7 @@ func (t benchTable) pending(ctx context.Context, eventType string) (bool, error)
 	return n > 0, nil
 }
 
-const countBenchSQL = `-- outbox:BenchCount
-SELECT (SELECT COUNT(*) FROM dbo.outbox_event WHERE status = 1),
+const countBenchSQL = `SELECT /* outbox:BenchCount */ (SELECT COUNT(*) FROM dbo.outbox_event WHERE status = 1),
        (SELECT COUNT(*) FROM dbo.outbox_event_claim)
 OPTION (RECOMPILE);`
 

@@ -11,8 +11,7 @@ type benchLockWaits struct{ Count, Milliseconds int64 }
 // LCK_M_… are the waits for locks (sql-docs,
 // sys-dm-os-wait-stats-transact-sql.md); the view of one database has the same
 // columns (sys-dm-db-wait-stats-azure-sql-database.md).
-const benchLockWaitsSQL = `-- outbox:BenchLockWaits
-SELECT ISNULL(SUM(w.waiting_tasks_count), 0), ISNULL(SUM(w.wait_time_ms), 0)
+const benchLockWaitsSQL = `SELECT /* outbox:BenchLockWaits */ ISNULL(SUM(w.waiting_tasks_count), 0), ISNULL(SUM(w.wait_time_ms), 0)
 FROM   sys.dm_db_wait_stats AS w
 WHERE  w.wait_type LIKE 'LCK[_]M[_]%'
 OPTION (RECOMPILE);`

@@ -109,8 +109,7 @@ func (c *chaosRun) writeTransaction(ctx context.Context, db *sql.DB, w *sqlserve
 }
 
 // Headers as an application that knows no better writes them.
-const badHeadersSQL = `-- outbox-dev:BadHeaders
-INSERT INTO dbo.outbox_event (id, aggregate_type, aggregate_id, event_type, payload, headers)
+const badHeadersSQL = `INSERT /* outbox:ChaosBadHeaders */ INTO dbo.outbox_event (id, aggregate_type, aggregate_id, event_type, payload, headers)
 VALUES (NEXT VALUE FOR dbo.outbox_event_seq, @aggregate_type, @aggregate_id, @event_type, @payload, '{"tenant": ');`
 
 func insertBadHeaders(ctx context.Context, tx *sql.Tx, e sqlserver.OutboxEvent) error {

@@ -85,8 +85,7 @@ func (c *chaosRun) await(ctx context.Context, begun time.Time, receipts int, wan
 }
 
 // One statement, so that rows and receipts are of the same moment.
-const storedSQL = `-- outbox-dev:Stored
-SELECT e.id, LEFT(e.payload, 40) AS head, e.status, e.created_at, ISNULL(e.last_error, '') AS last_error, e.retry_count
+const storedSQL = `SELECT /* outbox:ChaosStored */ e.id, LEFT(e.payload, 40) AS head, e.status, e.created_at, ISNULL(e.last_error, '') AS last_error, e.retry_count
 FROM   dbo.outbox_event AS e
 UNION ALL
 SELECT NULL, r.owner, 0, r.claimed_at, '', 0

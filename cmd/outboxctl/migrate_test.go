@@ -66,20 +66,19 @@ Checked all rows:
 Plan (--guard lock):
   1. check every row
   2. lock the table
-       -- outbox:MigrateLock
        DECLARE @first BIGINT;
-       SELECT TOP (1) @first = e.id
+       SELECT /* outbox:MigrateLock */ TOP (1) @first = e.id
        FROM   [dbo].[outbox_event] AS e WITH (TABLOCKX)
        ORDER BY e.id;
   3. check every row again
   4. drop IX_outbox_claim
-       -- outbox:MigrateDropIndex
+       /* outbox:MigrateDropIndex */
        DROP INDEX [IX_outbox_claim] ON [dbo].[outbox_event];
   5. change the column
-       -- outbox:MigrateAlterColumn
+       /* outbox:MigrateAlterColumn */
        ALTER TABLE [dbo].[outbox_event] ALTER COLUMN [payload] VARCHAR(10) COLLATE SQL_Latin1_General_CP1_CI_AS NOT NULL;
   6. create IX_outbox_claim
-       -- outbox:MigrateCreateIndex
+       /* outbox:MigrateCreateIndex */
        CREATE NONCLUSTERED INDEX [IX_outbox_claim] ON [dbo].[outbox_event] ([event_type], [id]) INCLUDE ([aggregate_type], [aggregate_id], [payload], [headers], [created_at], [retry_count]) WHERE ([status]=(0)) ON [PRIMARY];
 
 Notes:
@@ -143,7 +142,7 @@ func TestMigrateVarchar(t *testing.T) {
 	for line := range strings.Lines(stderr) {
 		if fields := strings.Split(line, "\t"); len(fields) > 3 {
 			logged = append(logged, fields[2])
-			if !strings.Contains(fields[3], "-- outbox:") {
+			if !strings.Contains(fields[3], "/* outbox:") {
 				t.Errorf("step %s is logged without its SQL: %s", fields[2], line)
 			}
 		}

@@ -18,8 +18,7 @@ import (
 // VIEW SERVER STATE, from 2022 on VIEW SERVER PERFORMANCE STATE; on Azure SQL
 // Database VIEW DATABASE STATE, and on Basic, S0, S1 and in elastic pools the
 // role ##MS_ServerStateReader##.) This text does not hold the name itself.
-const queryStatsSQL = `-- outbox:BenchQueryStats
-SELECT qs.plan_handle,
+const queryStatsSQL = `SELECT /* outbox:BenchQueryStats */ qs.plan_handle,
        qs.statement_start_offset,
        qs.plan_generation_num,
        qs.creation_time,
@@ -40,9 +39,8 @@ WHERE  CHARINDEX(@name, st.text) > 0;`
 // because on Azure SQL Database it need not be what other views call the database
 // (sql-docs, db-id-transact-sql.md). (sys-dm-tran-database-transactions-transact-sql.md,
 // the same rights as above; current-transaction-id-transact-sql.md, none.)
-const logBytesSQL = `-- outbox:BenchLogBytes
-DECLARE @transaction BIGINT = CURRENT_TRANSACTION_ID();
-SELECT SUM(t.database_transaction_log_bytes_used) AS log_bytes
+const logBytesSQL = `DECLARE @transaction BIGINT = CURRENT_TRANSACTION_ID();
+SELECT /* outbox:BenchLogBytes */ SUM(t.database_transaction_log_bytes_used) AS log_bytes
 FROM   sys.dm_tran_database_transactions AS t
 WHERE  t.transaction_id = @transaction
 AND    t.database_id <> 2;`
@@ -61,7 +59,7 @@ type stat struct {
 	executions, worker, elapsed, reads int64
 }
 
-var requestName = regexp.MustCompile(`-- outbox:([A-Za-z]+)`)
+var requestName = regexp.MustCompile(`/\* outbox:([A-Za-z]+) \*/`)
 
 // readStats reads the figures of the statements whose text holds the quoted name.
 func readStats(ctx context.Context, conn *sql.Conn, name string) (map[statKey]stat, error) {

@@ -17,9 +17,8 @@ import (
 // asked for on the schema, where alone they can be given before. HAS_PERMS_BY_NAME
 // needs none; as a securable NULL is this database, as an answer it is no answer
 // (has-perms-by-name-transact-sql.md), and the server says itself what is missing.
-const rightsSQL = `-- outbox:BenchRights
-DECLARE @kind VARCHAR(10) = 'SCHEMA';
-SELECT HAS_PERMS_BY_NAME(NULL, 'DATABASE', 'CREATE TABLE') AS may_create,
+const rightsSQL = `DECLARE @kind VARCHAR(10) = 'SCHEMA';
+SELECT /* outbox:BenchRights */ HAS_PERMS_BY_NAME(NULL, 'DATABASE', 'CREATE TABLE') AS may_create,
        HAS_PERMS_BY_NAME(@schema, @kind, 'ALTER') AS may_alter,
        HAS_PERMS_BY_NAME(@schema, @kind, 'SELECT') AS may_select,
        HAS_PERMS_BY_NAME(@schema, @kind, 'INSERT') AS may_insert,

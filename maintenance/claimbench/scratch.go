@@ -35,14 +35,14 @@ const firstID = 1
 
 // The scratch table. Its columns are those that the statements use, with the
 // types of the event table; the ids are given, whatever makes them there.
-const createScratchSQL = `-- outbox:BenchCreateScratch
+const createScratchSQL = `/* outbox:BenchCreateScratch */
 CREATE TABLE {events} (
     {columns},
     CONSTRAINT {primary_key} PRIMARY KEY CLUSTERED (id)
 );`
 
 // It is made after the rows, so that its statistics know them.
-const createIndexSQL = `-- outbox:BenchCreateIndex
+const createIndexSQL = `/* outbox:BenchCreateIndex */
 CREATE NONCLUSTERED INDEX {claim_index}
     ON {events} (event_type, id)
     {include}
@@ -59,8 +59,7 @@ const fillRows = 5000
 // the position in a list, from 0 on (sql-docs, openjson-transact-sql.md), and it is
 // there wherever the worker's statements are; GENERATE_SERIES needs a higher
 // compatibility level.
-const fillScratchSQL = `-- outbox:BenchFillScratch
-INSERT INTO {events} (id, aggregate_type, aggregate_id, event_type, payload, headers, status, created_at, processed_at, retry_at, retry_count, last_error)
+const fillScratchSQL = `INSERT /* outbox:BenchFillScratch */ INTO {events} (id, aggregate_type, aggregate_id, event_type, payload, headers, status, created_at, processed_at, retry_at, retry_count, last_error)
 SELECT CAST(@first + n.n AS {id_t}),
        CAST('order' AS {aggregate_type_t}),
        CAST(CONCAT('order/', @first + n.n) AS {aggregate_id_t}),
@@ -72,7 +71,7 @@ FROM   (SELECT CAST(j.[key] AS INT) AS n
 
 // IF EXISTS is for each of the two (sql-docs, drop-table-transact-sql.md): what made
 // them may have ended in between.
-const dropScratchSQL = `-- outbox:BenchDropScratch
+const dropScratchSQL = `/* outbox:BenchDropScratch */
 DROP TABLE IF EXISTS {receipts}, {events};`
 
 // What an earlier run has left: by the name, and by the name of the primary key, which
@@ -81,8 +80,7 @@ DROP TABLE IF EXISTS {receipts}, {events};`
 // are never there without it: they are made after it and dropped before. The catalog
 // shows a table to whoever has a right on it (sql-docs,
 // metadata-visibility-configuration.md).
-const leftoversSQL = `-- outbox:BenchLeftovers
-SELECT t.name,
+const leftoversSQL = `SELECT /* outbox:BenchLeftovers */ t.name,
        (SELECT ISNULL(SUM(p.rows), 0) FROM sys.partitions AS p WHERE p.object_id = t.object_id AND p.index_id < 2) AS total
 FROM   sys.tables AS t
 WHERE  t.schema_id = SCHEMA_ID(@schema)

@@ -5,6 +5,7 @@ import (
 	"database/sql"
 	"fmt"
 	"math"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -42,8 +43,7 @@ var Strategies = []string{Pipeline, UpdateOutput, UpdateTop, DeleteOutput}
 // Halloween protection. The hints are those of the claim but for its index: that
 // is how it is written. (sql-docs, update-transact-sql.md, for UPDATE of a CTE;
 // output-clause-transact-sql.md.)
-const updateOutputSQL = `-- outbox:BenchUpdateOutput
-WITH batch AS (
+const updateOutputSQL = `WITH /* outbox:BenchUpdateOutput */ batch AS (
     SELECT TOP (@batch) e.id, e.payload, e.headers, e.event_type, e.aggregate_type, e.aggregate_id, e.created_at, e.retry_count, e.status, e.processed_at
     FROM   {events} AS e WITH (UPDLOCK, ROWLOCK, READPAST, READCOMMITTEDLOCK)
     WHERE  e.event_type = CAST(@event_type AS {event_type_t})
@@ -59,8 +59,7 @@ OUTPUT inserted.id, CONVERT({payload_read_t}, inserted.payload) AS payload, CONV
 
 // The form of many queue libraries: no order, no keyset, whatever is free. (TOP in
 // an UPDATE takes no ORDER BY: sql-docs, top-transact-sql.md.)
-const updateTopSQL = `-- outbox:BenchUpdateTop
-UPDATE TOP (@batch) e
+const updateTopSQL = `UPDATE /* outbox:BenchUpdateTop */ TOP (@batch) e
 SET    status = 1,
        processed_at = SYSUTCDATETIME()
 OUTPUT inserted.id, CONVERT({payload_read_t}, inserted.payload) AS payload, CONVERT({headers_read_t}, inserted.headers) AS headers,
@@ -70,8 +69,7 @@ WHERE  e.event_type = CAST(@event_type AS {event_type_t})
 AND    e.status = 0;`
 
 // A DELETE of the same CTE (sql-docs, delete-transact-sql.md).
-const deleteOutputSQL = `-- outbox:BenchDeleteOutput
-WITH batch AS (
+const deleteOutputSQL = `WITH /* outbox:BenchDeleteOutput */ batch AS (
     SELECT TOP (@batch) e.id, e.payload, e.headers, e.event_type, e.aggregate_type, e.aggregate_id, e.created_at, e.retry_count
     FROM   {events} AS e WITH (ROWLOCK, READPAST, READCOMMITTEDLOCK)
     WHERE  e.event_type = CAST(@event_type AS {event_type_t})
@@ -96,11 +94,14 @@ var sends = map[string][]string{
 // verbs tell the statements of a request apart; a CTE is called by what it does.
 var verbs = []string{"UPDATE", "INSERT", "DELETE", "SELECT"}
 
+// declaration is what the plan cache puts in front of a text that has parameters.
+var declaration = regexp.MustCompile(`^\(@(?:[^()]|\([^()]*\))*\)`)
+
 // label is how a statement of the plan cache is called: by the name of its
 // request and the first of its lines that begins with a verb. Lines inside of a
 // CTE are indented.
 func label(name, statement string) string {
-	for line := range strings.Lines(statement) {
+	for line := range strings.Lines(declaration.ReplaceAllString(statement, "")) {
 		word := line
 		if end := strings.IndexFunc(line, func(r rune) bool { return r < 'A' || r > 'Z' }); end >= 0 {
 			word = line[:end]
@@ -129,11 +130,11 @@ type claimer struct {
 }
 
 // bench gives a statement of the Store's a name that tells it from a worker's.
-func bench(text string) string { return strings.Replace(text, "-- outbox:", "-- outbox:Bench", 1) }
+func bench(text string) string { return strings.ReplaceAll(text, "/* outbox:", "/* outbox:Bench") }
 
 // newInserter inserts from the id first on.
 func newInserter(s *scratch, eventType, payload string, batch int, first int64) *claimer {
-	text := strings.Replace(s.render(fillScratchSQL), "-- outbox:BenchFillScratch", "-- outbox:BenchInsert", 1)
+	text := strings.Replace(s.render(fillScratchSQL), "/* outbox:BenchFillScratch */", "/* outbox:BenchInsert */", 1)
 	return &claimer{strategy: Insert, eventType: eventType, batch: batch, insert: text, payload: payload, from: first}
 }
 

@@ -74,14 +74,15 @@ func TestBetween(t *testing.T) {
 }
 
 // Statements are told apart as the plan cache shows them: with the declaration of
-// parameters and the name's comment in front, or bare.
+// parameters in front, or bare.
 func TestLabel(t *testing.T) {
 	for text, want := range map[string]string{
-		"(@batch int)-- outbox:BenchClaimEvents\nSELECT TOP (@batch)\n": "N SELECT",
-		"UPDATE e\nSET    status = 1,\n":                                "N UPDATE",
-		updateOutputSQL:                                                 "N UPDATE",
-		deleteOutputSQL:                                                 "N DELETE",
-		"DECLARE @now DATETIME2(3) = SYSUTCDATETIME()":                  "N",
+		"(@batch int,@t varchar(max))SELECT /* outbox:BenchClaimEvents */ TOP (@batch)\n": "N SELECT",
+		"(@batch int)" + updateOutputSQL:               "N UPDATE",
+		"UPDATE e\nSET    status = 1,\n":               "N UPDATE",
+		updateOutputSQL:                                "N UPDATE",
+		deleteOutputSQL:                                "N DELETE",
+		"DECLARE @now DATETIME2(3) = SYSUTCDATETIME()": "N",
 		"SELECTED": "N",
 	} {
 		if got := label("N", text); got != want {

@@ -170,8 +170,8 @@ func loadOfAnHour(now time.Time) emulator.FakeView {
 // fakeQueryStore turns it on: one statement that changed its plan and got dearer.
 func (o *outbox) fakeQueryStore() {
 	now := time.Now().UTC()
-	// The worker's flip, which Query Store keeps without the name of its batch.
-	sets, err := o.server.Exec(o.t.Context(), "SELECT qs.query_hash FROM sys.dm_exec_query_stats AS qs CROSS APPLY sys.dm_exec_sql_text(qs.sql_handle) AS st WHERE st.text LIKE '%outbox:FlipClaim%' AND SUBSTRING(st.text, qs.statement_start_offset / 2 + 1, 60) LIKE '%UPDATE e%'")
+	// The worker's flip.
+	sets, err := o.server.Exec(o.t.Context(), "SELECT qs.query_hash FROM sys.dm_exec_query_stats AS qs CROSS APPLY sys.dm_exec_sql_text(qs.sql_handle) AS st WHERE st.text LIKE '%outbox:FlipClaim%' AND SUBSTRING(st.text, qs.statement_start_offset / 2 + 1, 60) LIKE '%UPDATE % e%'")
 	if err != nil || len(sets[0].Rows) != 1 {
 		o.t.Fatalf("the hash of the flip: %v, %v", sets, err)
 	}
@@ -187,7 +187,7 @@ func (o *outbox) fakeQueryStore() {
 			{1, "(@P0 int)select top 100 id, payload from dbo.outbox_event with (updlock, rowlock, readpast) where event_type = @P0 and status = 0 order by id"},
 			{2, "(@id bigint)UPDATE dbo.outbox_event SET status = 1 WHERE id = @id"},
 			{3, "SELECT 1 FROM dbo.outbox_event_archive"},
-			{4, "UPDATE e SET status = 1, processed_at = @now FROM OPENJSON(@ids) AS c INNER LOOP JOIN [dbo].[outbox_event] AS e ON e.id = c.id"},
+			{4, "UPDATE /* outbox:FlipClaim */ e SET status = 1, processed_at = @now FROM OPENJSON(@ids) AS c INNER LOOP JOIN [dbo].[outbox_event] AS e ON e.id = c.id"},
 		},
 	})
 	o.fake(emulator.FakeView{

@@ -1,6 +1,7 @@
 package diagnose
 
 import (
+	"cmp"
 	"context"
 	"database/sql"
 	"encoding/hex"
@@ -15,7 +16,7 @@ import (
 // outbox: one statement of one cached plan. Times are microseconds, reads and
 // writes pages of 8 KB, all of them sums since created.
 type cachedStatement struct {
-	// name is what stands behind "-- outbox:" in its batch, empty for others'.
+	// name is what stands behind "/* outbox:" in its batch, empty for others'.
 	name      string
 	text      string // of the statement
 	sqlHandle string // the same for the same batch, whatever its SET options
@@ -42,8 +43,7 @@ const cacheLimit = 2000
 // Database VIEW DATABASE STATE. dm_exec_sql_text has no database for ad hoc
 // texts, so that it is the plan's attribute that tells this one from others of a
 // server.
-const diagnoseStatementsSQL = `-- outbox:DiagnoseStatements
-SELECT TOP (@limit)
+const diagnoseStatementsSQL = `SELECT /* outbox:DiagnoseStatements */ TOP (@limit)
        qs.sql_handle,
        qs.plan_handle,
        qs.statement_start_offset,
@@ -70,8 +70,8 @@ CROSS APPLY sys.dm_exec_sql_text(qs.sql_handle) AS st
 OUTER APPLY (SELECT a.value FROM sys.dm_exec_plan_attributes(qs.plan_handle) AS a WHERE a.attribute = 'set_options') AS so
 OUTER APPLY (SELECT b.value FROM sys.dm_exec_plan_attributes(qs.plan_handle) AS b WHERE b.attribute = 'dbid') AS db
 WHERE  CHARINDEX(@name, st.text) > 0
-AND    CHARINDEX(N'-- outbox:Diagnose', st.text) = 0
-ORDER BY CASE WHEN CHARINDEX(N'-- outbox:', st.text) > 0 THEN 0 ELSE 1 END, qs.total_worker_time DESC;`
+AND    CHARINDEX(N'/* outbox:Diagnose', st.text) = 0
+ORDER BY CASE WHEN CHARINDEX(N'/* outbox:', st.text) > 0 THEN 0 ELSE 1 END, qs.total_worker_time DESC;`
 
 func (s *source) readCache(ctx context.Context) ([]cachedStatement, error) {
 	bare := s.bareTable()
@@ -96,7 +96,8 @@ func (s *source) readCache(ctx context.Context) ([]cachedStatement, error) {
 				return nil
 			}
 			c.sqlHandle, c.queryHash, c.planHash = hex.EncodeToString(handle), hex.EncodeToString(queryHash), hex.EncodeToString(planHash)
-			c.text, c.name, c.options, c.logicalWrites = text.String, statementName(head.String), -1, writes.Int64
+			c.text, c.options, c.logicalWrites = text.String, -1, writes.Int64
+			c.name = cmp.Or(statementName(c.text), statementName(head.String))
 			if options.Valid {
 				c.options = int(options.Int64)
 			}
@@ -112,9 +113,10 @@ func (s *source) bareTable() string { return s.name("{table}") }
 // doubled is a name as it stands between brackets.
 func doubled(name string) string { return strings.ReplaceAll(name, "]", "]]") }
 
-var outboxName = regexp.MustCompile(`-- outbox:([A-Za-z]+)`)
+var outboxName = regexp.MustCompile(`/\* outbox:([A-Za-z]+) \*/`)
 
-// statementName is the name in the comment that a batch begins with.
+// statementName is the name that a text carries: one a batch, in each of its
+// statements.
 func statementName(batch string) string {
 	if m := outboxName.FindStringSubmatch(batch); m != nil {
 		return m[1]

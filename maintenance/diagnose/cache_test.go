@@ -29,8 +29,8 @@ func TestLabels(t *testing.T) {
 	for _, c := range []struct {
 		batch, text, want string
 	}{
-		{"(@batch int,@t varchar(max))-- outbox:ClaimEvents\nSELECT 1", "-- outbox:ClaimEvents\nSELECT 1", "ClaimEvents SELECT"},
-		{"(@p1 nvarchar(4000))-- outbox:FlipClaim\nDECLARE @x INT; UPDATE e SET", "UPDATE e SET", "FlipClaim UPDATE"},
+		{"(@batch int,@t varchar(max))SELECT /* outbox:ClaimEvents */ 1", "SELECT /* outbox:ClaimEvents */ 1", "ClaimEvents SELECT"},
+		{"(@p1 nvarchar(4000))DECLARE @x INT; UPDATE /* outbox:FlipClaim */ e SET", "UPDATE /* outbox:FlipClaim */ e SET", "FlipClaim UPDATE"},
 		{"(@P0 nvarchar(4000),@P1 int)select  id\n\tfrom t", "(@P0 nvarchar(4000),@P1 int)select  id\n\tfrom t", "select id from t"},
 		{"/* hint */ (SELECT 1)", "/* hint */ (SELECT 1)", "(SELECT 1)"},
 	} {

@@ -144,8 +144,7 @@ func (c *catalog) assume(claimIndex, retryIndex string) {
 }
 
 // sys-columns-transact-sql.md, sys-types-transact-sql.md.
-const diagnoseColumnsSQL = `-- outbox:DiagnoseColumns
-SELECT c.name, t.name AS type_name, c.max_length, ISNULL(c.collation_name, N'') AS collation_name
+const diagnoseColumnsSQL = `SELECT /* outbox:DiagnoseColumns */ c.name, t.name AS type_name, c.max_length, ISNULL(c.collation_name, N'') AS collation_name
 FROM   sys.columns AS c
 INNER JOIN sys.types AS t ON t.user_type_id = c.system_type_id
 WHERE  c.object_id = OBJECT_ID(@table)
@@ -153,8 +152,7 @@ ORDER BY c.column_id;`
 
 // sys-indexes-transact-sql.md (optimize_for_sequential_key since SQL Server
 // 2019), sys-index-columns-transact-sql.md, sys-partitions-transact-sql.md.
-const diagnoseIndexesSQL = `-- outbox:DiagnoseIndexes
-SELECT i.index_id,
+const diagnoseIndexesSQL = `SELECT /* outbox:DiagnoseIndexes */ i.index_id,
        ISNULL(i.name, N'') AS name,
        CASE WHEN i.type = 1 THEN 1 ELSE 0 END AS is_clustered,
        i.is_unique,

@@ -104,13 +104,11 @@ var readsStatus = regexp.MustCompile(`(?is)\bstatus\]?\s*(=\s*[(\s]*(0\b|[^\s(0-
 
 // sys-dm-exec-query-plan-transact-sql.md: NULL where the plan was evicted, and
 // where it nests 128 levels deep or more.
-const diagnosePlanSQL = `-- outbox:DiagnosePlan
-SELECT CONVERT(NVARCHAR(MAX), p.query_plan) AS query_plan
+const diagnosePlanSQL = `SELECT /* outbox:DiagnosePlan */ CONVERT(NVARCHAR(MAX), p.query_plan) AS query_plan
 FROM   sys.dm_exec_query_plan(@plan) AS p;`
 
 // sys-dm-exec-text-query-plan-transact-sql.md: no limit of depth.
-const diagnoseTextPlanSQL = `-- outbox:DiagnoseTextPlan
-SELECT p.query_plan
+const diagnoseTextPlanSQL = `SELECT /* outbox:DiagnoseTextPlan */ p.query_plan
 FROM   sys.dm_exec_text_query_plan(@plan, @start, @end) AS p;`
 
 // readPlan is the showplan of one statement, empty where the server has none.

@@ -60,9 +60,8 @@ func (e environment) pooled() bool {
 // Properties need no right (databasepropertyex-transact-sql.md,
 // serverproperty-transact-sql.md). A login sees its own database in
 // sys.databases, there by its name and not by DB_ID() (sys-databases-transact-sql.md).
-const diagnoseEnvironmentSQL = `-- outbox:DiagnoseEnvironment
-DECLARE @database NVARCHAR(128) = DB_NAME();
-SELECT @database AS database_name,
+const diagnoseEnvironmentSQL = `DECLARE @database NVARCHAR(128) = DB_NAME();
+SELECT /* outbox:DiagnoseEnvironment */ @database AS database_name,
        CONVERT(INT, SERVERPROPERTY('EngineEdition')) AS engine_edition,
        CONVERT(NVARCHAR(128), SERVERPROPERTY('ProductVersion')) AS version,
        CONVERT(NVARCHAR(128), DATABASEPROPERTYEX(@database, 'ServiceObjective')) AS service_objective,

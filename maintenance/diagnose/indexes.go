@@ -36,8 +36,7 @@ type latches struct {
 // sys-dm-db-index-usage-stats-transact-sql.md: reset when the engine starts and
 // when the database fails over; VIEW SERVER STATE, on Azure SQL Database VIEW
 // DATABASE STATE. Its database_id is the engine's own DB_ID().
-const diagnoseUsageSQL = `-- outbox:DiagnoseUsage
-SELECT u.index_id, u.user_seeks, u.user_scans, u.user_lookups, u.user_updates,
+const diagnoseUsageSQL = `SELECT /* outbox:DiagnoseUsage */ u.index_id, u.user_seeks, u.user_scans, u.user_lookups, u.user_updates,
        (SELECT MAX(l.read_at) FROM (VALUES (u.last_user_seek), (u.last_user_scan), (u.last_user_lookup)) AS l (read_at)) AS last_read
 FROM   sys.dm_db_index_usage_stats AS u
 WHERE  u.database_id = DB_ID()
@@ -45,16 +44,14 @@ AND    u.object_id = OBJECT_ID(@table);`
 
 // sys-dm-db-index-operational-stats-transact-sql.md: CONTROL on the table or VIEW
 // DATABASE STATE. It takes no correlated parameters.
-const diagnoseLatchesSQL = `-- outbox:DiagnoseLatches
-DECLARE @database INT = DB_ID();
+const diagnoseLatchesSQL = `DECLARE @database INT = DB_ID();
 DECLARE @object INT = OBJECT_ID(@table);
-SELECT o.index_id, SUM(o.page_latch_wait_count) AS waits, SUM(o.page_latch_wait_in_ms) AS wait_ms, SUM(o.index_lock_promotion_count) AS escalations
+SELECT /* outbox:DiagnoseLatches */ o.index_id, SUM(o.page_latch_wait_count) AS waits, SUM(o.page_latch_wait_in_ms) AS wait_ms, SUM(o.index_lock_promotion_count) AS escalations
 FROM   sys.dm_db_index_operational_stats(@database, @object, NULL, NULL) AS o
 GROUP BY o.index_id;`
 
 // sys-dm-os-sys-info-transact-sql.md. It only dates the counters.
-const diagnoseStartedSQL = `-- outbox:DiagnoseStarted
-SELECT i.sqlserver_start_time
+const diagnoseStartedSQL = `SELECT /* outbox:DiagnoseStarted */ i.sqlserver_start_time
 FROM   sys.dm_os_sys_info AS i
 OPTION (RECOMPILE);`
 

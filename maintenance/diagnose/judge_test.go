@@ -53,7 +53,7 @@ func ran(name, text string, n, worker, reads, rows int64) cachedStatement {
 }
 
 const (
-	claimText  = "-- outbox:ClaimEvents\nSELECT TOP (@batch) e.id FROM [dbo].[outbox_event] AS e"
+	claimText  = "SELECT /* outbox:ClaimEvents */ TOP (@batch) e.id FROM [dbo].[outbox_event] AS e"
 	flipText   = "UPDATE e SET status = 1 FROM OPENJSON(@ids)"
 	outputText = "UPDATE TOP (100) dbo.outbox_event SET status = 1 OUTPUT inserted.id WHERE status = 0"
 )
@@ -69,7 +69,7 @@ func TestJudgeStatements(t *testing.T) {
 		{"nothing ran", statementFacts{}, Unknown, []string{"No statement in the plan cache names this table"}},
 		{
 			"the worker alone",
-			statementFacts{statements: []cachedStatement{claim, flip, ran("PurgeLook", "-- outbox:PurgeLook\nSELECT 1", 1000, 900_000, 9000, 1)}},
+			statementFacts{statements: []cachedStatement{claim, flip, ran("PurgeLook", "SELECT /* outbox:PurgeLook */ 1", 1000, 900_000, 9000, 1)}},
 			OK,
 			[]string{"An event costs 0.34 pages to claim and 7.2 to flip, and 43.4 µs of CPU"},
 		},

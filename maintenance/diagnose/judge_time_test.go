@@ -65,7 +65,7 @@ func TestJudgeRegressions(t *testing.T) {
 	}
 	cheap, dear := runtime{executions: 40_000, cpu: 2800, reads: 34, duration: 3000}, runtime{executions: 4000, cpu: 142_000, reads: 61_400, duration: 150_000}
 	plan := func(query, id int64, earlier, recent runtime) storePlan {
-		return storePlan{queryID: query, planID: id, queryHash: "claim", text: "select 1 from outbox_event", earlier: earlier, recent: recent}
+		return storePlan{queryID: query, planID: id, queryHash: "claim", text: "(@batch int)SELECT /* outbox:ClaimEvents */ TOP (@batch) e.id FROM outbox_event AS e", earlier: earlier, recent: recent}
 	}
 	forced := plan(1, 2, cheap, cheap)
 	forced.forced, forced.forceFailures, forced.forceFailure = true, 4, "NO_INDEX"
@@ -87,7 +87,7 @@ func TestJudgeRegressions(t *testing.T) {
 		{"read-only", queryStore{state: "READ_ONLY", readonly: 65536, used: 1000, max: 1000, plans: []storePlan{plan(1, 2, cheap, cheap)}}, Warn, []string{"read-only (reason 65536)", "1000 of 1000 MB"}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			s := judgeRegressions(regressionFacts{store: c.store, names: map[string]string{"claim": "ClaimEvents SELECT"}, since: noon.Add(-24 * time.Hour), now: noon, top: 20}, newSection("query_store", ""))
+			s := judgeRegressions(regressionFacts{store: c.store, since: noon.Add(-24 * time.Hour), now: noon, top: 20}, newSection("query_store", ""))
 			says(t, s, c.verdict, c.want...)
 		})
 	}

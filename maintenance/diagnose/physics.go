@@ -47,29 +47,25 @@ type limit struct {
 // sys-dm-os-job-object-transact-sql.md: what the process may use is
 // process_memory_limit_mb less non_sos_mem_gap_mb. VIEW DATABASE STATE on Azure
 // SQL Database, VIEW SERVER STATE on Managed Instance.
-const diagnoseJobObjectSQL = `-- outbox:DiagnoseJobObject
-SELECT j.process_memory_limit_mb - j.non_sos_mem_gap_mb AS memory_mb
+const diagnoseJobObjectSQL = `SELECT /* outbox:DiagnoseJobObject */ j.process_memory_limit_mb - j.non_sos_mem_gap_mb AS memory_mb
 FROM   sys.dm_os_job_object AS j
 OPTION (RECOMPILE);`
 
 // sys-dm-os-sys-info-transact-sql.md: committed_target_kb is what the memory
 // manager may take. VIEW SERVER STATE (2022: VIEW SERVER PERFORMANCE STATE).
-const diagnoseServerMemorySQL = `-- outbox:DiagnoseServerMemory
-SELECT i.committed_target_kb
+const diagnoseServerMemorySQL = `SELECT /* outbox:DiagnoseServerMemory */ i.committed_target_kb
 FROM   sys.dm_os_sys_info AS i
 OPTION (RECOMPILE);`
 
 // sys-dm-user-db-resource-governor-azure-sql-database.md: bytes a second, one row
 // a database of the pool; VIEW DATABASE STATE. Azure SQL Database only.
-const diagnoseGovernanceSQL = `-- outbox:DiagnoseGovernance
-DECLARE @database NVARCHAR(128) = DB_NAME();
-SELECT g.slo_name, g.primary_max_log_rate
+const diagnoseGovernanceSQL = `DECLARE @database NVARCHAR(128) = DB_NAME();
+SELECT /* outbox:DiagnoseGovernance */ g.slo_name, g.primary_max_log_rate
 FROM   sys.dm_user_db_resource_governance AS g
 WHERE  g.database_name = @database;`
 
 // sys-server-resource-stats-azure-sql-database.md: sku is the tier.
-const diagnoseInstanceSQL = `-- outbox:DiagnoseInstance
-SELECT TOP (@one) r.sku, r.virtual_core_count
+const diagnoseInstanceSQL = `SELECT /* outbox:DiagnoseInstance */ TOP (@one) r.sku, r.virtual_core_count
 FROM   master.sys.server_resource_stats AS r
 ORDER BY r.end_time DESC;`
 

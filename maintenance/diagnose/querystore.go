@@ -90,8 +90,7 @@ func (q queryStore) logBytes() map[string]float64 {
 
 // sys-database-query-store-options-transact-sql.md; VIEW DATABASE STATE, 2022+
 // VIEW DATABASE PERFORMANCE STATE.
-const diagnoseQueryStoreStateSQL = `-- outbox:DiagnoseQueryStoreState
-SELECT ISNULL(o.actual_state_desc, N'') AS actual_state,
+const diagnoseQueryStoreStateSQL = `SELECT /* outbox:DiagnoseQueryStoreState */ ISNULL(o.actual_state_desc, N'') AS actual_state,
        ISNULL(o.query_capture_mode_desc, N'') AS capture_mode,
        ISNULL(o.readonly_reason, 0) AS readonly_reason,
        ISNULL(o.current_storage_size_mb, 0) AS current_storage_size_mb,
@@ -100,8 +99,7 @@ FROM   sys.database_query_store_options AS o
 OPTION (RECOMPILE);`
 
 // sys-query-store-runtime-stats-interval-transact-sql.md.
-const diagnoseQueryStoreFromSQL = `-- outbox:DiagnoseQueryStoreFrom
-SELECT MIN(i.start_time) AS first_start
+const diagnoseQueryStoreFromSQL = `SELECT /* outbox:DiagnoseQueryStoreFrom */ MIN(i.start_time) AS first_start
 FROM   sys.query_store_runtime_stats_interval AS i
 WHERE  i.end_time > @since;`
 
@@ -112,8 +110,7 @@ WHERE  i.end_time > @since;`
 // sys-query-store-runtime-stats-interval-transact-sql.md,
 // sys-query-store-plan-transact-sql.md, sys-query-store-query-transact-sql.md,
 // sys-query-store-query-text-transact-sql.md.
-const diagnoseQueryStoreSQL = `-- outbox:DiagnoseQueryStore
-SELECT q.query_id,
+const diagnoseQueryStoreSQL = `SELECT /* outbox:DiagnoseQueryStore */ q.query_id,
        p.plan_id,
        q.query_hash,
        p.query_plan_hash,
@@ -148,6 +145,7 @@ INNER JOIN sys.query_store_plan AS p ON p.plan_id = s.plan_id
 INNER JOIN sys.query_store_query AS q ON q.query_id = p.query_id
 INNER JOIN sys.query_store_query_text AS t ON t.query_text_id = q.query_text_id
 WHERE  CHARINDEX(@name, t.query_sql_text) > 0
+AND    CHARINDEX(N'/* outbox:Diagnose', t.query_sql_text) = 0
 ORDER BY q.query_id, p.plan_id, s.is_recent;`
 
 func (s *source) readQueryStore(ctx context.Context) (queryStore, error) {

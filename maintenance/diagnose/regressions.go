@@ -1,7 +1,6 @@
 package diagnose
 
 import (
-	"cmp"
 	"context"
 	"fmt"
 	"slices"
@@ -14,7 +13,6 @@ import (
 // regressionFacts are what section 7 judges.
 type regressionFacts struct {
 	store queryStore
-	names map[string]string // query hash to name, by the plan cache
 	since time.Time
 	now   time.Time
 	top   int
@@ -25,19 +23,7 @@ func regressionsSection(ctx context.Context, s *source, sec Section) (Section, e
 	if err != nil {
 		return sec, err
 	}
-	f := regressionFacts{store: store, names: make(map[string]string), since: s.since, now: s.env.now, top: s.top}
-	// Query Store keeps statements, the name stands in front of the batch: the hash
-	// of the query ties one to the other. Without the cache names are lost, no more.
-	if list, err := s.cached.read(ctx); err == nil {
-		for _, c := range list {
-			if c.name != "" {
-				f.names[c.queryHash] = c.label()
-			}
-		}
-	} else if ctx.Err() != nil {
-		return sec, err
-	}
-	return judgeRegressions(f, sec), nil
+	return judgeRegressions(regressionFacts{store: store, since: s.since, now: s.env.now, top: s.top}, sec), nil
 }
 
 // Thresholds of section 7.
@@ -101,11 +87,9 @@ func (f regressionFacts) queries() []storeQuery {
 		if !ok {
 			i = len(list)
 			index[p.queryID] = i
-			name := f.names[p.queryHash]
-			if name == "" {
-				name = statementName(p.text)
-			}
-			list = append(list, storeQuery{label: cmp.Or(name, oneLine(leading.ReplaceAllString(p.text, ""), 400)), named: name != "", id: p.queryID})
+			// The name is inside of the statement, so that it is there too.
+			s := cachedStatement{name: statementName(p.text), text: p.text}
+			list = append(list, storeQuery{label: s.label(), named: s.name != "", id: p.queryID})
 		}
 		q := &list[i]
 		q.plans = append(q.plans, p)

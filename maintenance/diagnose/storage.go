@@ -52,8 +52,7 @@ type headCost struct {
 
 // sys-dm-db-partition-stats-transact-sql.md: VIEW DATABASE STATE and VIEW
 // DEFINITION. Pages are 8 KB.
-const diagnoseSizesSQL = `-- outbox:DiagnoseSizes
-SELECT ps.index_id,
+const diagnoseSizesSQL = `SELECT /* outbox:DiagnoseSizes */ ps.index_id,
        SUM(ps.row_count) AS row_count,
        SUM(ps.used_page_count) AS used_page_count,
        SUM(ps.in_row_data_page_count) AS in_row_data_page_count,
@@ -66,10 +65,9 @@ GROUP BY ps.index_id;`
 // sys-dm-db-index-physical-stats-transact-sql.md: CONTROL on the table or VIEW
 // DATABASE STATE. SAMPLED reads one page in a hundred of large indexes; LIMITED
 // has no density and no ghosts. It takes no correlated parameters, so variables.
-const diagnosePagesSQL = `-- outbox:DiagnosePages
-DECLARE @database INT = DB_ID();
+const diagnosePagesSQL = `DECLARE @database INT = DB_ID();
 DECLARE @object INT = OBJECT_ID(@table);
-SELECT ps.index_id,
+SELECT /* outbox:DiagnosePages */ ps.index_id,
        SUM(ps.page_count) AS page_count,
        SUM(ps.avg_page_space_used_in_percent * ps.page_count) / NULLIF(SUM(ps.page_count), 0) AS density,
        MAX(ps.avg_record_size_in_bytes) AS record_bytes,
@@ -83,8 +81,7 @@ GROUP BY ps.index_id;`
 
 // What an application holds locked is skipped, not waited for. The rows are the
 // newest, which are in memory anyway.
-const diagnoseSampleSQL = `-- outbox:DiagnoseSample
-SELECT COUNT(*) AS sampled,
+const diagnoseSampleSQL = `SELECT /* outbox:DiagnoseSample */ COUNT(*) AS sampled,
        MIN(n.created_at) AS first_created,
        AVG(CONVERT(FLOAT, DATALENGTH(n.payload))) AS payload_bytes,
        AVG(CONVERT(FLOAT, DATALENGTH(CONVERT(VARCHAR(MAX), CONVERT(NVARCHAR(MAX), n.payload) COLLATE Latin1_General_100_BIN2_UTF8)))) AS utf8_bytes,
@@ -93,23 +90,20 @@ FROM   (SELECT TOP (@rows) e.payload, e.created_at
         FROM   {events} AS e WITH (READPAST, READCOMMITTEDLOCK)
         ORDER BY e.id DESC) AS n;`
 
-const diagnoseTailSQL = `-- outbox:DiagnoseTail
-DECLARE @one INT = 1;
-SELECT TOP (@one) e.created_at
+const diagnoseTailSQL = `DECLARE @one INT = 1;
+SELECT /* outbox:DiagnoseTail */ TOP (@one) e.created_at
 FROM   {events} AS e WITH (READPAST, READCOMMITTEDLOCK)
 ORDER BY e.id DESC;`
 
 // A statement of its own, because its last_logical_reads are the evidence.
-const diagnoseHeadSQL = `-- outbox:DiagnoseHead
-SELECT TOP (@one) e.created_at
+const diagnoseHeadSQL = `SELECT /* outbox:DiagnoseHead */ TOP (@one) e.created_at
 FROM   {events} AS e WITH (READPAST, READCOMMITTEDLOCK)
 ORDER BY e.id;`
 
-const diagnoseHeadCostSQL = `-- outbox:DiagnoseHeadCost
-SELECT TOP (@one) qs.last_logical_reads
+const diagnoseHeadCostSQL = `SELECT /* outbox:DiagnoseHeadCost */ TOP (@one) qs.last_logical_reads
 FROM   sys.dm_exec_query_stats AS qs
 CROSS APPLY sys.dm_exec_sql_text(qs.sql_handle) AS st
-WHERE  CHARINDEX(N'-- outbox:DiagnoseHead' + NCHAR(10), st.text) > 0
+WHERE  CHARINDEX(N'/* outbox:DiagnoseHead' + N' */', st.text) > 0
 AND    CHARINDEX(@events, st.text) > 0
 ORDER BY qs.last_execution_time DESC;`
 

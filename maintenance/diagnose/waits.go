@@ -36,16 +36,14 @@ type loadPoint struct {
 
 // sys-dm-db-wait-stats-azure-sql-database.md: this database only, reset on
 // failover; VIEW DATABASE STATE.
-const diagnoseDatabaseWaitsSQL = `-- outbox:DiagnoseDatabaseWaits
-SELECT w.wait_type, w.waiting_tasks_count, w.wait_time_ms, w.max_wait_time_ms, w.signal_wait_time_ms
+const diagnoseDatabaseWaitsSQL = `SELECT /* outbox:DiagnoseDatabaseWaits */ w.wait_type, w.waiting_tasks_count, w.wait_time_ms, w.max_wait_time_ms, w.signal_wait_time_ms
 FROM   sys.dm_db_wait_stats AS w
 WHERE  w.wait_time_ms > @least
 ORDER BY w.wait_time_ms DESC;`
 
 // sys-dm-os-wait-stats-transact-sql.md: the whole server; VIEW SERVER STATE, 2022
 // and later VIEW SERVER PERFORMANCE STATE.
-const diagnoseServerWaitsSQL = `-- outbox:DiagnoseServerWaits
-SELECT w.wait_type, w.waiting_tasks_count, w.wait_time_ms, w.max_wait_time_ms, w.signal_wait_time_ms
+const diagnoseServerWaitsSQL = `SELECT /* outbox:DiagnoseServerWaits */ w.wait_type, w.waiting_tasks_count, w.wait_time_ms, w.max_wait_time_ms, w.signal_wait_time_ms
 FROM   sys.dm_os_wait_stats AS w
 WHERE  w.wait_time_ms > @least
 ORDER BY w.wait_time_ms DESC;`
@@ -53,15 +51,13 @@ ORDER BY w.wait_time_ms DESC;`
 // sys-dm-db-resource-stats-azure-sql-database.md: a row each 15 s for about an
 // hour, percent of the service objective's limits; VIEW DATABASE STATE. Not on
 // Managed Instance.
-const diagnoseLoadSQL = `-- outbox:DiagnoseLoad
-SELECT TOP (@rows) r.end_time, r.avg_cpu_percent, r.avg_data_io_percent, r.avg_log_write_percent, r.avg_memory_usage_percent, r.max_worker_percent
+const diagnoseLoadSQL = `SELECT /* outbox:DiagnoseLoad */ TOP (@rows) r.end_time, r.avg_cpu_percent, r.avg_data_io_percent, r.avg_log_write_percent, r.avg_memory_usage_percent, r.max_worker_percent
 FROM   sys.dm_db_resource_stats AS r
 ORDER BY r.end_time DESC;`
 
 // sys-server-resource-stats-azure-sql-database.md: of the instance, a row each
 // 15 s for 14 days; who may connect to master may read it.
-const diagnoseInstanceLoadSQL = `-- outbox:DiagnoseInstanceLoad
-SELECT TOP (@rows) r.end_time, r.avg_cpu_percent
+const diagnoseInstanceLoadSQL = `SELECT /* outbox:DiagnoseInstanceLoad */ TOP (@rows) r.end_time, r.avg_cpu_percent
 FROM   master.sys.server_resource_stats AS r
 ORDER BY r.end_time DESC;`
 

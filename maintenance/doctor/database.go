@@ -23,9 +23,8 @@ type databaseFacts struct {
 // serverproperty-transact-sql.md). A login sees its own database in
 // sys.databases, there by its name (sys-databases-transact-sql.md, which also has
 // is_accelerated_database_recovery_on since SQL Server 2019).
-const doctorDatabaseSQL = `-- outbox:DoctorDatabase
-DECLARE @database NVARCHAR(128) = DB_NAME();
-SELECT SYSUTCDATETIME() AS now, SUSER_SNAME() AS login_name, USER_NAME() AS user_name,
+const doctorDatabaseSQL = `DECLARE @database NVARCHAR(128) = DB_NAME();
+SELECT /* outbox:DoctorDatabase */ SYSUTCDATETIME() AS now, SUSER_SNAME() AS login_name, USER_NAME() AS user_name,
        CONVERT(BIGINT, SERVERPROPERTY('EngineEdition')) AS edition,
        ISNULL(CONVERT(NVARCHAR(128), DATABASEPROPERTYEX(@database, 'ServiceObjective')), N'') AS objective,
        ISNULL(CONVERT(NVARCHAR(128), DATABASEPROPERTYEX(@database, 'Updateability')), N'') AS updateability,
@@ -60,9 +59,8 @@ func (v *visit) connection(ctx context.Context) ([]Finding, error) {
 
 // SESSIONPROPERTY of what filtered indexes need (sql-docs,
 // create-index-transact-sql.md, required SET options for filtered indexes).
-const doctorOptionsSQL = `-- outbox:DoctorOptions
-DECLARE @on INT = 1;
-SELECT CASE WHEN SESSIONPROPERTY('QUOTED_IDENTIFIER') = @on THEN '' ELSE 'QUOTED_IDENTIFIER must be ON; ' END
+const doctorOptionsSQL = `DECLARE @on INT = 1;
+SELECT /* outbox:DoctorOptions */ CASE WHEN SESSIONPROPERTY('QUOTED_IDENTIFIER') = @on THEN '' ELSE 'QUOTED_IDENTIFIER must be ON; ' END
      + CASE WHEN SESSIONPROPERTY('ANSI_NULLS') = @on THEN '' ELSE 'ANSI_NULLS must be ON; ' END
      + CASE WHEN SESSIONPROPERTY('ANSI_PADDING') = @on THEN '' ELSE 'ANSI_PADDING must be ON; ' END
      + CASE WHEN SESSIONPROPERTY('ANSI_WARNINGS') = @on THEN '' ELSE 'ANSI_WARNINGS must be ON; ' END

@@ -10,8 +10,7 @@ import (
 
 // The definition is NULL for whoever has no VIEW DEFINITION on the procedure, and
 // where it is encrypted (sql-docs, sys-sql-modules-transact-sql.md).
-const doctorEnqueueSQL = `-- outbox:DoctorEnqueue
-SELECT m.definition
+const doctorEnqueueSQL = `SELECT /* outbox:DoctorEnqueue */ m.definition
 FROM   sys.sql_modules AS m
 WHERE  m.object_id = OBJECT_ID(@procedure, N'P');`
 

@@ -14,15 +14,13 @@ import (
 // "none" (sql-docs, metadata-visibility-configuration.md): the triggers of a table
 // take VIEW DEFINITION on it, the modules of others that on the database. A worker
 // has the first only. NULL for what is not there.
-const doctorSightSQL = `-- outbox:DoctorSight
-SELECT HAS_PERMS_BY_NAME(@events, 'OBJECT', 'VIEW DEFINITION') AS of_table,
+const doctorSightSQL = `SELECT /* outbox:DoctorSight */ HAS_PERMS_BY_NAME(@events, 'OBJECT', 'VIEW DEFINITION') AS of_table,
        HAS_PERMS_BY_NAME(DB_NAME(), 'DATABASE', 'VIEW DEFINITION') AS of_database;`
 
 // Triggers run inside the claim's and the settle's transactions (sql-docs,
 // sys-triggers-transact-sql.md; visible to whoever owns or may alter the table,
 // or has VIEW DEFINITION).
-const doctorTriggersSQL = `-- outbox:DoctorTriggers
-SELECT t.name, t.is_disabled
+const doctorTriggersSQL = `SELECT /* outbox:DoctorTriggers */ t.name, t.is_disabled
 FROM   sys.triggers AS t
 WHERE  t.parent_id = OBJECT_ID(@events)
 ORDER BY t.name;`
@@ -31,16 +29,14 @@ ORDER BY t.name;`
 // (sql-docs, sys-sql-modules-transact-sql.md), and a write to a table with a
 // filtered index then fails with 1934, whatever the session has. Those whose text
 // names the table are looked at; the text of an encrypted one is NULL.
-const doctorModulesSQL = `-- outbox:DoctorModules
-SELECT QUOTENAME(OBJECT_SCHEMA_NAME(m.object_id)) + N'.' + QUOTENAME(OBJECT_NAME(m.object_id)) AS module
+const doctorModulesSQL = `SELECT /* outbox:DoctorModules */ QUOTENAME(OBJECT_SCHEMA_NAME(m.object_id)) + N'.' + QUOTENAME(OBJECT_NAME(m.object_id)) AS module
 FROM   sys.sql_modules AS m
 WHERE  (m.uses_quoted_identifier = 0 OR m.uses_ansi_nulls = 0)
 AND    CHARINDEX(@table, m.definition) > 0
 ORDER BY module;`
 
-const doctorEncryptedSQL = `-- outbox:DoctorEncrypted
-DECLARE @off BIT = 0;
-SELECT QUOTENAME(OBJECT_SCHEMA_NAME(m.object_id)) + N'.' + QUOTENAME(OBJECT_NAME(m.object_id)) AS module
+const doctorEncryptedSQL = `DECLARE @off BIT = 0;
+SELECT /* outbox:DoctorEncrypted */ QUOTENAME(OBJECT_SCHEMA_NAME(m.object_id)) + N'.' + QUOTENAME(OBJECT_NAME(m.object_id)) AS module
 FROM   sys.sql_modules AS m
 WHERE  (m.uses_quoted_identifier = @off OR m.uses_ansi_nulls = @off)
 AND    m.definition IS NULL
@@ -142,8 +138,7 @@ func (v *visit) names(ctx context.Context, text string, args ...any) ([]string, 
 // A paused resumable rebuild keeps its half-made copy and has later DDL on the
 // table fail with 10637 (sql-docs, sys-index-resumable-operations-transact-sql.md,
 // state 1 is PAUSED).
-const doctorRebuildsSQL = `-- outbox:DoctorRebuilds
-SELECT o.name + N' (' + CONVERT(NVARCHAR(20), CONVERT(INT, o.percent_complete)) + N' %)' AS paused
+const doctorRebuildsSQL = `SELECT /* outbox:DoctorRebuilds */ o.name + N' (' + CONVERT(NVARCHAR(20), CONVERT(INT, o.percent_complete)) + N' %)' AS paused
 FROM   sys.index_resumable_operations AS o
 WHERE  o.object_id = OBJECT_ID(@events)
 AND    o.state = 1

@@ -43,14 +43,12 @@ func grants(n sqlserver.Names) (string, error) {
 // HAS_PERMS_BY_NAME is about the current user and needs no right; NULL for an
 // object that is not there or a name that is no permission (sql-docs,
 // has-perms-by-name-transact-sql.md).
-const doctorRightSQL = `-- outbox:DoctorRight
-SELECT HAS_PERMS_BY_NAME(@object, 'OBJECT', @permission) AS has;`
+const doctorRightSQL = `SELECT /* outbox:DoctorRight */ HAS_PERMS_BY_NAME(@object, 'OBJECT', @permission) AS has;`
 
 // Rights that a worker has no use for: it could do harm with them, and so could
 // whoever gets hold of its identity.
-const doctorExcessSQL = `-- outbox:DoctorExcess
-DECLARE @yes INT = 1;
-SELECT CASE WHEN IS_ROLEMEMBER('db_owner') = @yes THEN 'member of db_owner; ' ELSE '' END
+const doctorExcessSQL = `DECLARE @yes INT = 1;
+SELECT /* outbox:DoctorExcess */ CASE WHEN IS_ROLEMEMBER('db_owner') = @yes THEN 'member of db_owner; ' ELSE '' END
      + CASE WHEN IS_ROLEMEMBER('db_ddladmin') = @yes THEN 'member of db_ddladmin; ' ELSE '' END
      + CASE WHEN IS_ROLEMEMBER('db_datawriter') = @yes THEN 'member of db_datawriter; ' ELSE '' END
      + CASE WHEN HAS_PERMS_BY_NAME(@events, 'OBJECT', 'DELETE') = @yes THEN 'may delete events; ' ELSE '' END

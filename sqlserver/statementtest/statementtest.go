@@ -13,7 +13,6 @@ import (
 	"go/token"
 	"os"
 	"path/filepath"
-	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -24,8 +23,8 @@ import (
 )
 
 // Constants finds every constant of the package in dir whose name ends in SQL,
-// so that a new statement cannot be forgotten. Each must be a literal that begins
-// with a name of its own, "-- outbox:Name".
+// so that a new statement cannot be forgotten. Each must be a literal with a name
+// of its own.
 func Constants(t *testing.T, dir string) map[string]string {
 	t.Helper()
 	files, err := os.ReadDir(dir)
@@ -59,25 +58,15 @@ func Constants(t *testing.T, dir string) map[string]string {
 			return true
 		})
 	}
-	checkNames(t, found)
-	return found
-}
-
-var nameLine = regexp.MustCompile(`^-- outbox:[A-Z][A-Za-z]+$`)
-
-func checkNames(t *testing.T, consts map[string]string) {
-	t.Helper()
-	seen := make(map[string]string)
-	for name, text := range consts {
-		first, _, _ := strings.Cut(text, "\n")
-		if !nameLine.MatchString(first) {
-			t.Errorf("%s begins with %q, not with its name", name, first)
+	named := make(map[string]string)
+	for name, text := range found {
+		n := Name(t, text)
+		if other, ok := named[n]; ok && n != "" {
+			t.Errorf("%s and %s have the same name %s", name, other, n)
 		}
-		if other, ok := seen[first]; ok {
-			t.Errorf("%s and %s have the same name", name, other)
-		}
-		seen[first] = name
+		named[n] = name
 	}
+	return found
 }
 
 // Parse parses one text.
@@ -91,8 +80,8 @@ func Parse(t *testing.T, text string) *tsql.Script {
 }
 
 // Request parses what is sent in one request, compares the outline of its
-// statements with want and holds its tree to the rules of CheckScript and to
-// those of statements that run often: no ids in the text, and something that
+// statements with want and holds its tree to the rules of CheckScript, to that
+// of CheckName and to those of statements that run often: no ids in the text, and something that
 // keeps forced parameterization away from the literals. It calls procedures only
 // by the names in execs.
 func Request(t *testing.T, text, want string, execs ...string) *tsql.Script {
@@ -108,6 +97,7 @@ func Request(t *testing.T, text, want string, execs ...string) *tsql.Script {
 		t.Errorf("statements are %s, want %s", got, want)
 	}
 	CheckScript(t, script, execs...)
+	CheckName(t, text, script)
 	variables, recompiles, sets, queries := 0, false, 0, 0
 	Visit(script, func(n any) {
 		switch n := n.(type) {

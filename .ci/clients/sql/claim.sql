@@ -1,5 +1,4 @@
--- outbox:ClaimEvents
-SELECT TOP (@batch)
+SELECT /* outbox:ClaimEvents */ TOP (@batch)
        e.id,
        ISNULL(DATALENGTH(e.payload), 0) AS payload_bytes,
        CONVERT(VARBINARY(MAX), e.payload) AS payload,
