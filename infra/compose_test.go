@@ -1,9 +1,7 @@
 package infra
 
 import (
-	"bytes"
 	"encoding/json"
-	"os"
 	"regexp"
 	"slices"
 	"strings"
@@ -36,12 +34,8 @@ type compose struct {
 
 func composeFile(t *testing.T) compose {
 	t.Helper()
-	text, err := os.ReadFile("compose.yaml")
-	if err != nil {
-		t.Fatal(err)
-	}
 	var c compose
-	if err := yaml.UnmarshalWithOptions(text, &c, yaml.Strict()); err != nil {
+	if err := yaml.UnmarshalWithOptions([]byte(source(t, "compose.yaml")), &c, yaml.Strict()); err != nil {
 		t.Fatal(err)
 	}
 	return c
@@ -124,12 +118,8 @@ type emulatorConfig struct {
 }
 
 func TestTheEmulatorsQueuesKeepItsLimits(t *testing.T) {
-	text, err := os.ReadFile("servicebus-emulator.json")
-	if err != nil {
-		t.Fatal(err)
-	}
 	var c emulatorConfig
-	decoder := json.NewDecoder(bytes.NewReader(text))
+	decoder := json.NewDecoder(strings.NewReader(source(t, "servicebus-emulator.json")))
 	decoder.DisallowUnknownFields()
 	if err := decoder.Decode(&c); err != nil {
 		t.Fatal(err)
@@ -138,10 +128,7 @@ func TestTheEmulatorsQueuesKeepItsLimits(t *testing.T) {
 	if len(namespaces) != 1 || namespaces[0].Name != "sbemulatorns" || namespaces[0].Topics == nil {
 		t.Fatalf("namespaces %+v, want one of the only name it may have, with queues and topics", namespaces)
 	}
-	script, err := os.ReadFile("test-real.sh")
-	if err != nil {
-		t.Fatal(err)
-	}
+	script := source(t, "test-real.sh")
 	within := func(name, what, period string, least, most time.Duration) {
 		if d := duration(t, period); d < least || d > most {
 			t.Errorf("%s: %s is %s, and may be %s to %s", name, what, period, least, most)
@@ -159,7 +146,7 @@ func TestTheEmulatorsQueuesKeepItsLimits(t *testing.T) {
 		}
 		// The suite with duplicate detection is given the queue that has it.
 		variable := map[bool]string{false: "OUTBOX_TEST_SERVICEBUS_ENTITY", true: "OUTBOX_TEST_SERVICEBUS_DUPLICATES"}[q.Properties.RequiresDuplicateDetection]
-		if !regexp.MustCompile(variable + "=" + regexp.QuoteMeta(q.Name) + `(\s|$)`).Match(script) {
+		if !regexp.MustCompile(variable + "=" + regexp.QuoteMeta(q.Name) + `(\s|$)`).MatchString(script) {
 			t.Errorf("test-real.sh does not give %s as %s", q.Name, variable)
 		}
 	}

@@ -17,24 +17,10 @@ import (
 	"github.com/goccy/go-yaml"
 	"go.uber.org/zap"
 
-	"azsqloutbox/cmd/outbox-dev/local"
 	"azsqloutbox/cmd/outbox-worker/service"
 	"azsqloutbox/maintenance/sizing"
 	"azsqloutbox/worker"
 )
-
-func files(t *testing.T, pattern string) map[string]string {
-	t.Helper()
-	names, err := filepath.Glob(pattern)
-	if err != nil || len(names) == 0 {
-		t.Fatalf("%s: %v, %v", pattern, names, err)
-	}
-	all := map[string]string{}
-	for _, name := range names {
-		all[filepath.Base(name)] = source(t, name)
-	}
-	return all
-}
 
 // TestRoleIDs holds the ids of Microsoft's list of built-in roles (azure-docs,
 // role-based-access-control/built-in-roles).
@@ -45,12 +31,12 @@ func TestRoleIDs(t *testing.T) {
 		"Key Vault Secrets User":        "4633458b-17de-408a-874b-0445c86b69e6",
 	}
 	got := map[string]string{}
-	for _, source := range files(t, "modules/*.bicep") {
-		for _, role := range regexp.MustCompile(`// (.+)\nvar \w+RoleId = '([^']+)'`).FindAllStringSubmatch(source, -1) {
+	for _, text := range files(t, "modules/*.bicep") {
+		for _, role := range regexp.MustCompile(`// (.+)\nvar \w+RoleId = '([^']+)'`).FindAllStringSubmatch(text, -1) {
 			got[role[1]] = role[2]
 		}
-		if n := len(regexp.MustCompile(`'[0-9a-f]{8}-[0-9a-f-]{27}'`).FindAllString(source, -1)); n > strings.Count(source, "RoleId = '") {
-			t.Errorf("%d ids in %.80q have no name", n, source)
+		if n := len(regexp.MustCompile(`'[0-9a-f]{8}-[0-9a-f-]{27}'`).FindAllString(text, -1)); n > strings.Count(text, "RoleId = '") {
+			t.Errorf("%d ids in %.80q have no name", n, text)
 		}
 	}
 	if !maps.Equal(got, want) {
@@ -61,23 +47,20 @@ func TestRoleIDs(t *testing.T) {
 // TestRightsToSendAreGivenForEntities: a role at the namespace would let the worker
 // send to what other programs own.
 func TestRightsToSendAreGivenForEntities(t *testing.T) {
-	source := files(t, "modules/senders.bicep")["senders.bicep"]
-	scopes := regexp.MustCompile(`(?m)^ *scope: (.+)$`).FindAllStringSubmatch(source, -1)
+	text := source(t, "modules/senders.bicep")
+	scopes := regexp.MustCompile(`(?m)^ *scope: (.+)$`).FindAllStringSubmatch(text, -1)
 	if len(scopes) != 2 || scopes[0][1] != "queues[i]" || scopes[1][1] != "topics[i]" {
 		t.Errorf("scopes %v, want queues[i] and topics[i]", scopes)
 	}
-	if strings.Count(files(t, "modules/servicebus.bicep")["servicebus.bicep"], "requiresDuplicateDetection: true") != 2 {
+	if strings.Count(source(t, "modules/servicebus.bicep"), "requiresDuplicateDetection: true") != 2 {
 		t.Error("an entity has no duplicate detection")
 	}
 }
 
 func TestProbesAskWhatTheWorkerAnswers(t *testing.T) {
-	source := files(t, "modules/worker.bicep")["worker.bicep"]
-	health, err := os.ReadFile("../cmd/outbox-worker/service/health.go")
-	if err != nil {
-		t.Fatal(err)
-	}
-	probes := regexp.MustCompile(`type: '(Liveness|Readiness)'\s+httpGet: \{\s+path: '([^']+)'`).FindAllStringSubmatch(source, -1)
+	text := source(t, "modules/worker.bicep")
+	health := source(t, "../cmd/outbox-worker/service/health.go")
+	probes := regexp.MustCompile(`type: '(Liveness|Readiness)'\s+httpGet: \{\s+path: '([^']+)'`).FindAllStringSubmatch(text, -1)
 	if len(probes) != 2 {
 		t.Fatalf("%d probes, want two", len(probes))
 	}
@@ -86,23 +69,23 @@ func TestProbesAskWhatTheWorkerAnswers(t *testing.T) {
 		if want := map[string]string{"Liveness": "/livez", "Readiness": "/readyz"}[probe[1]]; probe[2] != want {
 			t.Errorf("%s asks %s, want %s", probe[1], probe[2], want)
 		}
-		if !strings.Contains(string(health), `"GET `+probe[2]+`"`) {
+		if !strings.Contains(health, `"GET `+probe[2]+`"`) {
 			t.Errorf("the worker does not answer %s", probe[2])
 		}
 	}
 }
 
 func TestThePlatformWaitsLongerThanTheWorker(t *testing.T) {
-	main := files(t, "main.bicep")["main.bicep"]
+	main := source(t, "main.bicep")
 	if want := fmt.Sprintf("param graceSeconds int = %d\n", int(worker.DefaultGrace.Seconds())); !strings.Contains(main, want) {
 		t.Errorf("main.bicep has no line %q", want)
 	}
 	if want := fmt.Sprintf("param leaseSeconds int = %d\n", int(worker.DefaultLease.Seconds())); !strings.Contains(main, want) {
 		t.Errorf("main.bicep has no line %q", want)
 	}
-	source := files(t, "modules/worker.bicep")["worker.bicep"]
+	text := source(t, "modules/worker.bicep")
 	for _, want := range []string{"terminationGracePeriodSeconds: graceSeconds + 15", "value: '${graceSeconds}s'"} {
-		if !strings.Contains(source, want) {
+		if !strings.Contains(text, want) {
 			t.Errorf("worker.bicep does not hold %q", want)
 		}
 	}
@@ -111,8 +94,8 @@ func TestThePlatformWaitsLongerThanTheWorker(t *testing.T) {
 // TestTheBacklogQuery: a parameter instead of the literal would pass the filtered
 // index over.
 func TestTheBacklogQuery(t *testing.T) {
-	source := files(t, "modules/worker.bicep")["worker.bicep"]
-	match := regexp.MustCompile(`var backlogQuery = '(.*)'`).FindStringSubmatch(source)
+	text := source(t, "modules/worker.bicep")
+	match := regexp.MustCompile(`var backlogQuery = '(.*)'`).FindStringSubmatch(text)
 	if match == nil {
 		t.Fatal("there is no backlogQuery")
 	}
@@ -120,26 +103,29 @@ func TestTheBacklogQuery(t *testing.T) {
 	if strings.Contains(query, "$") || !strings.Contains(query, "WHERE status = 0)") || !strings.Contains(query, "OPTION (RECOMPILE)") {
 		t.Errorf("the query is %s", query)
 	}
-	stack, err := local.Start(t.Context(), local.Config{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { _ = stack.Close() })
-	db, err := sql.Open("sqlserver", stack.SQL.DSN())
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { _ = db.Close() })
-	// KEDA wants one number that is never NULL, of an empty table as well.
-	var pending int
-	if err := db.QueryRowContext(t.Context(), query).Scan(&pending); err != nil || pending != 0 {
-		t.Errorf("%s: %d pending events in an empty table, %v", query, pending, err)
+	if pending := counted(t, query); pending != 0 {
+		t.Errorf("%s: %v pending events in an empty table", query, pending)
 	}
 	// An identity in an mssql rule can freeze all scaling (azure-container-apps #1463).
-	rule := source[strings.Index(source, "var scaleRules"):strings.Index(source, "resource worker")]
+	rule := text[strings.Index(text, "var scaleRules"):strings.Index(text, "resource worker")]
 	if strings.Contains(rule, "identity") {
 		t.Error("the mssql rule names an identity")
 	}
+}
+
+// counted is what KEDA gets: one number, never NULL, which it scans into a float64.
+// Here it is that of an empty table.
+func counted(t *testing.T, query string) (n float64) {
+	t.Helper()
+	db, err := sql.Open("sqlserver", embedded(t).SQL.DSN())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer db.Close()
+	if err := db.QueryRowContext(t.Context(), query).Scan(&n); err != nil {
+		t.Fatalf("%s: %v", query, err)
+	}
+	return n
 }
 
 // TestTheRoutesOfTheParameterFiles reads them as the worker does. Their entities are

@@ -1,7 +1,6 @@
 package infra
 
 import (
-	"errors"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -58,20 +57,11 @@ func deploy(t *testing.T, answer string, environment []string, arguments ...stri
 	c := exec.Command("bash", append([]string{path}, arguments...)...)
 	c.Dir = folder // the script finds its own files from anywhere
 	c.Env = append([]string{"PATH=" + folder, "AZ_CALLS=" + log}, environment...)
-	var out, errs strings.Builder
-	c.Stdout, c.Stderr = &out, &errs
-	err = c.Run()
-	var exit *exec.ExitError
-	switch {
-	case errors.As(err, &exit):
-		code = exit.ExitCode()
-	case err != nil:
-		t.Fatal(err)
-	}
+	stdout, stderr, code = exited(t, c)
 	if asked, err := os.ReadFile(log); err == nil {
 		calls = strings.Split(strings.TrimSpace(string(asked)), "\n")
 	}
-	return code, out.String(), errs.String(), calls
+	return code, stdout, stderr, calls
 }
 
 var deploySettings = []string{"DEPLOY_IMAGE=contoso.azurecr.io/outbox:v1", "DEPLOY_SQL_HOST=contoso.database.windows.net"}

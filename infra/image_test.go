@@ -154,10 +154,10 @@ func TestTheImageIsReproducible(t *testing.T) {
 // buildStage is the Dockerfile's instructions up to the last FROM, one a line.
 func buildStage(t *testing.T) []string {
 	t.Helper()
-	source := files(t, "Dockerfile")["Dockerfile"]
-	source = regexp.MustCompile(`(?m)^#.*\n`).ReplaceAllString(source, "")
-	source = regexp.MustCompile(`\\\n\s*`).ReplaceAllString(source, "")
-	first, _, ok := strings.Cut(source, "\nFROM scratch\n")
+	text := source(t, "Dockerfile")
+	text = regexp.MustCompile(`(?m)^#.*\n`).ReplaceAllString(text, "")
+	text = regexp.MustCompile(`\\\n\s*`).ReplaceAllString(text, "")
+	first, _, ok := strings.Cut(text, "\nFROM scratch\n")
 	if !ok {
 		t.Fatal("the Dockerfile's last stage is not FROM scratch")
 	}
@@ -203,11 +203,7 @@ func TestTheImagesSettings(t *testing.T) {
 // worker stops when it is told to.
 func TestTheImageDoesTheMainJob(t *testing.T) {
 	i := builtImage(t)
-	stack, err := local.Start(t.Context(), local.Config{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { _ = stack.Close() })
+	stack := embedded(t)
 	const events = 25
 	for id := 1; id <= events; id++ {
 		if _, err := stack.SQL.Exec(t.Context(), fmt.Sprintf(`INSERT INTO dbo.outbox_event (id, aggregate_type, aggregate_id, event_type, payload) VALUES (%d, 'order', '%d', 'order-placed', '{}')`, id, id)); err != nil {

@@ -1,8 +1,6 @@
 package infra
 
 import (
-	"bytes"
-	"database/sql"
 	"fmt"
 	"maps"
 	"net/url"
@@ -13,12 +11,9 @@ import (
 	"testing"
 	"time"
 
-	"github.com/alecthomas/kong"
 	"github.com/goccy/go-yaml"
 	"github.com/google/go-cmp/cmp"
 
-	"azsqloutbox/cmd/outbox-dev/local"
-	"azsqloutbox/cmd/outbox-worker/service"
 	"azsqloutbox/servicebus"
 	"azsqloutbox/sqlserver"
 )
@@ -89,10 +84,8 @@ func (m manifest) at(names ...any) any {
 // kubernetes/types.tsv: the name exists, and the value is of its type.
 func TestTheManifestsAreOfTheKindsTypes(t *testing.T) {
 	types := map[string]string{}
-	for line := range strings.Lines(source(t, "kubernetes/types.tsv")) {
-		if fields := strings.Split(strings.TrimSpace(line), "\t"); len(fields) == 3 {
-			types[fields[0]+" "+fields[1]] = fields[2]
-		}
+	for _, row := range rows(t, "kubernetes/types.tsv", 3) {
+		types[row[0]+" "+row[1]] = row[2]
 	}
 	used := map[string]bool{}
 	for name, m := range manifests(t) {
@@ -168,31 +161,9 @@ func (b base) settings(t *testing.T, name string) map[string]string {
 func TestTheManifestsSettings(t *testing.T) {
 	b, all := kustomization(t), manifests(t)
 	database, worker := b.settings(t, "outbox-database"), b.settings(t, "outbox-worker")
-	var settings service.Settings
-	vars := kong.Vars(service.Defaults())
-	vars["credentials"] = "any"
-	model, err := kong.New(&settings, kong.DefaultEnvars("OUTBOX"), vars)
-	if err != nil {
-		t.Fatal(err)
-	}
-	known := map[string]bool{}
-	for _, flag := range model.Model.Flags {
-		for _, name := range flag.Envs {
-			known[name] = true
-		}
-	}
-	for _, given := range []map[string]string{database, worker} {
-		for name, value := range given {
-			if !known[name] {
-				t.Errorf("the worker has no setting %s", name)
-			}
-			t.Setenv(name, value)
-		}
-	}
-	var stdout, stderr bytes.Buffer
-	if _, ok := service.Parse(&settings, "outbox-worker", "", nil, &stdout, &stderr); !ok {
-		t.Fatalf("the worker says %s", stderr.String())
-	}
+	given := maps.Clone(database)
+	maps.Copy(given, worker)
+	takes(t, given)
 	if err := sqlserver.CheckDSN(database["OUTBOX_SQL_DSN"]); err != nil {
 		t.Error(err)
 	}
@@ -357,20 +328,8 @@ func TestTheScaledObject(t *testing.T) {
 		t.Errorf("the query (-Container Apps +here):\n%s", diff)
 	}
 
-	stack, err := local.Start(t.Context(), local.Config{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { _ = stack.Close() })
-	db, err := sql.Open("sqlserver", stack.SQL.DSN())
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { _ = db.Close() })
-	// KEDA scans one number into a float64.
-	var pending float64
-	if err := db.QueryRowContext(t.Context(), query).Scan(&pending); err != nil || pending != 0 {
-		t.Errorf("%v pending events in an empty table, %v", pending, err)
+	if pending := counted(t, query); pending != 0 {
+		t.Errorf("%v pending events in an empty table", pending)
 	}
 }
 

@@ -145,6 +145,11 @@ param scalerSecretName string = 'outbox-scaler'
 @minValue(1)
 param eventsPerReplica int = 20000
 
+// Console
+
+@description('A job that runs outboxctl when somebody starts it, with arguments of theirs: for a database or a namespace that only the environment\'s network reaches.')
+param console bool = false
+
 // Alerts
 
 @description('Who gets a mail when events wait too long, are parked, or nobody counts them; empty for no alerts, unless alertActionGroupId is given.')
@@ -165,14 +170,18 @@ param rebuildSchedule string = '15 3 * * 0'
 
 var workerName = '${name}-worker'
 var jobsName = '${name}-jobs'
+var consoleName = '${name}-console'
 var workerId = resourceId('Microsoft.ManagedIdentity/userAssignedIdentities', workerName)
 var jobsId = resourceId('Microsoft.ManagedIdentity/userAssignedIdentities', jobsName)
+var consoleId = resourceId('Microsoft.ManagedIdentity/userAssignedIdentities', consoleName)
 
 module identities 'modules/identities.bicep' = {
   name: 'outbox-identities'
   params: {
     workerName: workerName
     jobsName: jobsName
+    consoleName: consoleName
+    withConsole: console
     location: location
   }
 }
@@ -182,10 +191,11 @@ module registry 'modules/registry.bicep' = if (!empty(registryName)) {
   scope: resourceGroup(registryResourceGroup)
   params: {
     registryName: registryName
-    identityIds: [workerId, jobsId]
+    identityIds: concat([workerId, jobsId], console ? [consoleId] : [])
     principalIds: [
       identities.outputs.workerPrincipalId
       identities.outputs.jobsPrincipalId
+      identities.outputs.consolePrincipalId
     ]
   }
 }
@@ -357,6 +367,29 @@ module jobs 'modules/jobs.bicep' = {
   }
 }
 
+module consoleJob 'modules/console.bicep' = if (console) {
+  name: 'outbox-console'
+  params: {
+    name: name
+    location: location
+    environmentId: environment.outputs.id
+    identityId: consoleId
+    workerIdentityId: workerId
+    registryServer: registryServer
+    image: image
+    sqlDsn: 'sqlserver://${identities.outputs.consoleClientId}${dsnEnd}'
+    workerSqlDsn: 'sqlserver://${identities.outputs.workerClientId}${dsnEnd}'
+    workerClientId: identities.outputs.workerClientId
+    source: source
+    schema: schema
+    table: table
+    serviceBusHost: serviceBusHost
+    entityName: entities[0].name
+    routes: routes
+    leaseSeconds: leaseSeconds
+  }
+}
+
 module alerts 'modules/alerts.bicep' = if (!empty(alertEmail) || !empty(alertActionGroupId)) {
   name: 'outbox-alerts'
   params: {
@@ -381,10 +414,13 @@ output settings string[] = [
   empty(routes) ? 'OUTBOX_ENTITY=${entities[0].name}' : 'OUTBOX_CONFIG=/etc/outbox/routes.yaml'
 ]
 
-@description('The identities\' users, for the database; scripts/090_grants.sql and 091_job_grants.sql make the roles. A display name that is not unique in the tenant fails with 33131: add WITH OBJECT_ID.')
-output users string[] = [
+@description('The identities\' users, for the database; scripts/090_grants.sql and 091_job_grants.sql make the roles of the first two, docs/deploy.md (Rights) that of the console. A display name that is not unique in the tenant fails with 33131: add WITH OBJECT_ID.')
+output users string[] = concat([
   'IF DATABASE_PRINCIPAL_ID(N\'${workerName}\') IS NULL CREATE USER [${workerName}] FROM EXTERNAL PROVIDER; -- object id ${identities.outputs.workerPrincipalId}'
   'ALTER ROLE [${table}_role] ADD MEMBER [${workerName}];'
   'IF DATABASE_PRINCIPAL_ID(N\'${jobsName}\') IS NULL CREATE USER [${jobsName}] FROM EXTERNAL PROVIDER; -- object id ${identities.outputs.jobsPrincipalId}'
   'ALTER ROLE [${table}_jobs_role] ADD MEMBER [${jobsName}];'
-]
+], console ? [
+  'IF DATABASE_PRINCIPAL_ID(N\'${consoleName}\') IS NULL CREATE USER [${consoleName}] FROM EXTERNAL PROVIDER; -- object id ${identities.outputs.consolePrincipalId}'
+  'ALTER ROLE [outbox_operators] ADD MEMBER [${consoleName}];'
+] : [])

@@ -1,7 +1,6 @@
 package infra
 
 import (
-	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -348,14 +347,4 @@ func (f *file) looped(n *node) []string {
 		}
 	}
 	return all
-}
-
-// source reads a file of the repository as text.
-func source(t *testing.T, path string) string {
-	t.Helper()
-	text, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return string(text)
 }

@@ -2,13 +2,9 @@ package infra
 
 import (
 	"context"
-	"encoding/json"
-	"errors"
 	"fmt"
 	"math/rand/v2"
 	"os"
-	"os/exec"
-	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -28,13 +24,13 @@ func TestThePathOnRealEngines(t *testing.T) {
 	if dsn == "" || bus == "" || queue == "" {
 		t.Skip("OUTBOX_TEST_SQL_DSN, OUTBOX_TEST_SERVICEBUS and OUTBOX_TEST_SERVICEBUS_ENTITY name no engines; infra/test-real.sh starts some")
 	}
-	p := path{table: fmt.Sprintf("outbox_path_%x", rand.Uint64()), programs: buildPrograms(t)}
-	p.env = []string{"OUTBOX_SQL_DSN=" + dsn, "OUTBOX_TABLE=" + p.table, "OUTBOX_SERVICEBUS_CONNECTION_STRING=" + bus, "OUTBOX_ENTITY=" + queue, "OUTBOX_SOURCE=" + p.table, "OUTBOX_LISTEN=off"}
+	p, table := buildPrograms(t), fmt.Sprintf("outbox_path_%x", rand.Uint64())
+	p.env = []string{"OUTBOX_SQL_DSN=" + dsn, "OUTBOX_TABLE=" + table, "OUTBOX_SERVICEBUS_CONNECTION_STRING=" + bus, "OUTBOX_ENTITY=" + queue, "OUTBOX_SOURCE=" + table, "OUTBOX_LISTEN=off"}
 	db, err := sqlserver.Open(dsn, sqlserver.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
-	names := sqlserver.Names{Table: p.table}
+	names := sqlserver.Names{Table: table}
 	t.Cleanup(func() {
 		for _, drop := range []string{
 			"TABLE IF EXISTS " + names.Events(), "TABLE IF EXISTS " + names.Receipts(), "TABLE IF EXISTS " + names.Workers(),
@@ -76,7 +72,7 @@ func TestThePathOnRealEngines(t *testing.T) {
 	}
 	p.run(t, []int{0, 3}, "outboxctl", "doctor") // 3: it finds what a test's engines lack
 	p.run(t, []int{0}, "outbox-worker", "--drain")
-	receive(t, bus, queue, p.table+":", events)
+	receive(t, bus, queue, table+":", events)
 
 	var status struct{ Pending, Parked *int }
 	p.result(t, &status, "status")
@@ -98,58 +94,6 @@ func TestThePathOnRealEngines(t *testing.T) {
 		t.Errorf("%d rows were purged, want %d", purged.Rows, events)
 	}
 	p.run(t, []int{0}, "outboxctl", "rebuild", "--force", "--execute")
-}
-
-// path is where the programs are and what they are told.
-type path struct {
-	table, programs string
-	env             []string
-}
-
-// buildPrograms makes them as the image has them, in one file.
-func buildPrograms(t *testing.T) string {
-	t.Helper()
-	folder := t.TempDir()
-	build := exec.CommandContext(t.Context(), "go", "build", "-o", filepath.Join(folder, "outboxctl"), "../cmd/outboxctl")
-	if output, err := build.CombinedOutput(); err != nil {
-		t.Fatalf("%v\n%s", err, output)
-	}
-	if err := os.Symlink("outboxctl", filepath.Join(folder, "outbox-worker")); err != nil {
-		t.Fatal(err)
-	}
-	return folder
-}
-
-// run runs a program, logs what it says, and wants one of these exit codes.
-func (p path) run(t *testing.T, want []int, program string, args ...string) []byte {
-	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), 3*time.Minute)
-	defer cancel()
-	command := exec.CommandContext(ctx, filepath.Join(p.programs, program), args...)
-	command.Env = append(os.Environ(), p.env...)
-	var stderr strings.Builder
-	command.Stderr = &stderr
-	stdout, err := command.Output()
-	code := 0
-	if exit := (*exec.ExitError)(nil); errors.As(err, &exit) {
-		code = exit.ExitCode()
-	} else if err != nil {
-		t.Fatal(err)
-	}
-	said := fmt.Sprintf("%s %s: exit code %d\n%s%s", program, strings.Join(args, " "), code, stdout, stderr.String())
-	if !slices.Contains(want, code) {
-		t.Fatal(said)
-	}
-	t.Log(said)
-	return stdout
-}
-
-// result is what a command of outboxctl says as JSON.
-func (p path) result(t *testing.T, into any, args ...string) {
-	t.Helper()
-	if output := p.run(t, []int{0}, "outboxctl", append(args, "--json")...); json.Unmarshal(output, into) != nil {
-		t.Fatalf("outboxctl %s: no JSON: %s", args[0], output)
-	}
 }
 
 // receive takes n messages whose ids begin so, each once, and throws away what

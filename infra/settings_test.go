@@ -3,9 +3,7 @@ package infra
 import (
 	"bytes"
 	"encoding/json"
-	"os"
-	"os/exec"
-	"path/filepath"
+	"maps"
 	"slices"
 	"strings"
 	"testing"
@@ -19,18 +17,21 @@ import (
 
 // values that only a deployment knows, by the expression that stands for them.
 var deployed = map[string]string{
-	"sqlHost":                              "contoso.database.windows.net",
-	"identities.outputs.workerClientId":    "00000000-0000-0000-0000-000000000001",
-	"identities.outputs.workerPrincipalId": "00000000-0000-0000-0000-000000000002",
-	"identities.outputs.jobsClientId":      "00000000-0000-0000-0000-000000000003",
-	"identities.outputs.jobsPrincipalId":   "00000000-0000-0000-0000-000000000004",
-	"serviceBusHost":                       "contoso.servicebus.windows.net",
-	"environment.outputs.id":               "/environment",
-	"entities[0].name":                     "orders",
-	"resourceGroup().location":             "westeurope",
-	"workerId":                             "/worker",
-	"jobsId":                               "/jobs",
-	"name":                                 "outbox",
+	"sqlHost":                               "contoso.database.windows.net",
+	"identities.outputs.workerClientId":     "00000000-0000-0000-0000-000000000001",
+	"identities.outputs.workerPrincipalId":  "00000000-0000-0000-0000-000000000002",
+	"identities.outputs.jobsClientId":       "00000000-0000-0000-0000-000000000003",
+	"identities.outputs.jobsPrincipalId":    "00000000-0000-0000-0000-000000000004",
+	"identities.outputs.consoleClientId":    "00000000-0000-0000-0000-000000000005",
+	"identities.outputs.consolePrincipalId": "00000000-0000-0000-0000-000000000006",
+	"serviceBusHost":                        "contoso.servicebus.windows.net",
+	"environment.outputs.id":                "/environment",
+	"entities[0].name":                      "orders",
+	"resourceGroup().location":              "westeurope",
+	"workerId":                              "/worker",
+	"jobsId":                                "/jobs",
+	"consoleId":                             "/console",
+	"name":                                  "outbox",
 }
 
 // text is what a string expression comes to. given goes before the file's own
@@ -82,7 +83,7 @@ func container(t *testing.T, moduleName, resourceName string) (args []string, en
 	main := all["main.bicep"]
 	m := main.modules[moduleName]
 	f := all[m.path]
-	given := map[string]string{}
+	given := map[string]string{"uniqueString(routes)": "0123456789abc"}
 	for _, p := range m.body.property("params").items() {
 		if main.kind(p.last()) == "int" || main.typeKind(f.params[p.key()].of) == "string" {
 			if slices.Contains([]string{"registryServer", "routes", "otlpEndpoint", "scalerSecretUrl", "image"}, p.key()) {
@@ -110,25 +111,40 @@ func container(t *testing.T, moduleName, resourceName string) (args []string, en
 	return args, env
 }
 
-// TestTheWorkerTakesItsSettings parses them as the worker does.
-func TestTheWorkerTakesItsSettings(t *testing.T) {
-	_, env := container(t, "worker", "worker")
-	var settings service.Settings
+// takes parses these variables as the worker does, and returns what comes of them and
+// all variables that it has. One that it has not is an error of the test.
+func takes(t *testing.T, env map[string]string) (settings service.Settings, known []string) {
+	t.Helper()
 	vars := kong.Vars(service.Defaults())
 	vars["credentials"] = "any"
 	model, err := kong.New(&settings, kong.DefaultEnvars("OUTBOX"), vars)
 	if err != nil {
 		t.Fatal(err)
 	}
-	var known []string
 	for _, flag := range model.Model.Flags {
 		known = append(known, flag.Envs...)
 	}
-	for name := range env {
+	for name, value := range env {
 		if !slices.Contains(known, name) {
 			t.Errorf("the worker has no setting %s", name)
 		}
+		t.Setenv(name, value)
 	}
+	settings = service.Settings{}
+	var stdout, stderr bytes.Buffer
+	if _, ok := service.Parse(&settings, "outbox-worker", "", nil, &stdout, &stderr); !ok {
+		t.Fatalf("the worker says %s of %v", stderr.String(), env)
+	}
+	return settings, known
+}
+
+// TestTheWorkerTakesItsSettings parses them as the worker does.
+func TestTheWorkerTakesItsSettings(t *testing.T) {
+	_, env := container(t, "worker", "worker")
+	if len(env) < 12 {
+		t.Errorf("only these settings were found: %v", env)
+	}
+	settings, known := takes(t, env)
 	var printed []string
 	bicep(t)["main.bicep"].outputs["settings"].last().walk(func(n *node) {
 		if n.Kind != "string" {
@@ -144,16 +160,6 @@ func TestTheWorkerTakesItsSettings(t *testing.T) {
 			t.Errorf("output settings: %s is not among %v", name, printed)
 		}
 	}
-	if len(env) < 12 {
-		t.Errorf("only these settings were found: %v", env)
-	}
-	for name, value := range env {
-		t.Setenv(name, value)
-	}
-	var stdout, stderr bytes.Buffer
-	if _, ok := service.Parse(&settings, "outbox-worker", "", nil, &stdout, &stderr); !ok {
-		t.Fatalf("the worker says %s of %v", stderr.String(), env)
-	}
 	if err := settings.SQL.Check(); err != nil {
 		t.Error(err)
 	}
@@ -165,59 +171,45 @@ func TestTheWorkerTakesItsSettings(t *testing.T) {
 // TestTheJobsRun starts outboxctl with the arguments and the settings of the jobs,
 // on an embedded engine.
 func TestTheJobsRun(t *testing.T) {
-	program := filepath.Join(t.TempDir(), "outboxctl")
-	if output, err := exec.Command("go", "build", "-o", program, "../cmd/outboxctl").CombinedOutput(); err != nil {
-		t.Fatalf("%v: %s", err, output)
-	}
-	stack, err := local.Start(t.Context(), local.Config{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { _ = stack.Close() })
+	p, stack := buildPrograms(t), embedded(t)
+	// Every variable is one that outboxctl has: it does not say so of unknown ones.
+	tags := strings.Join(slices.Collect(maps.Values(files(t, "../cmd/outboxctl/*.go"))), "\n")
 	for _, job := range []string{"purge", "rebuild"} {
 		args, env := container(t, "jobs", job)
 		if !slices.Contains(args, "--execute") || args[0] != job {
 			t.Errorf("%s runs %v, which changes nothing", job, args)
 		}
 		env["OUTBOX_SQL_DSN"] = stack.SQL.DSN()
-		c := exec.Command(program, args...)
-		c.Env = os.Environ()
+		p.env = nil
 		for name, value := range env {
-			c.Env = append(c.Env, name+"="+value)
-		}
-		var stdout, stderr bytes.Buffer
-		c.Stdout, c.Stderr = &stdout, &stderr
-		if err := c.Run(); err != nil || !json.Valid(stdout.Bytes()) {
-			t.Errorf("outboxctl %v with %v: %v\n%s%s", args, env, err, &stdout, &stderr)
-		}
-	}
-	// Every variable is one that outboxctl has: it does not say so of unknown ones.
-	tags := strings.Join(slices.Collect(func(yield func(string) bool) {
-		for _, text := range files(t, "../cmd/outboxctl/*.go") {
-			if !yield(text) {
-				return
-			}
-		}
-	}), "\n")
-	for _, job := range []string{"purge", "rebuild"} {
-		_, env := container(t, "jobs", job)
-		for name := range env {
+			p.env = append(p.env, name+"="+value)
 			shared := slices.Contains([]string{"OUTBOX_SQL_DSN", "OUTBOX_SCHEMA", "OUTBOX_TABLE"}, name)
 			if !shared && !strings.Contains(tags, `env:"`+name+`"`) {
 				t.Errorf("outboxctl has no setting %s", name)
 			}
 		}
+		if output := p.run(t, []int{0}, "outboxctl", args...); !json.Valid(output) {
+			t.Errorf("outboxctl %v says no JSON", args)
+		}
+	}
+	args, _ := container(t, "consoleJob", "console")
+	for i, arg := range args {
+		if strings.HasPrefix(arg, "--sql-dsn=") {
+			args[i] = "--sql-dsn=" + stack.SQL.DSN()
+		}
+	}
+	p.env = []string{"OUTBOX_SERVICEBUS_CONNECTION_STRING=" + stack.Bus.ConnectionString(), "OUTBOX_ENTITY=" + local.Entity}
+	var report struct{ Findings []struct{ Check string } }
+	output := p.run(t, []int{0, 3}, "outboxctl", append(args, "--json")...) // 3: it finds what a test's engines lack
+	if err := json.Unmarshal(output, &report); err != nil || len(report.Findings) < 5 {
+		t.Errorf("doctor found %+v, %v", report, err)
 	}
 }
 
 // TestTheUsersGetTheirRoles runs the output "users" after the two scripts, with a
 // password in place of Entra, and twice.
 func TestTheUsersGetTheirRoles(t *testing.T) {
-	stack, err := local.Start(t.Context(), local.Config{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { _ = stack.Close() })
+	stack := embedded(t)
 	run := func(batch string) {
 		t.Helper()
 		if _, err := stack.SQL.Exec(t.Context(), batch); err != nil {
@@ -233,14 +225,15 @@ func TestTheUsersGetTheirRoles(t *testing.T) {
 			run(batch)
 		}
 	}
+	run("CREATE ROLE outbox_operators") // docs/deploy.md, Rights
 	main := bicep(t)["main.bicep"]
 	for range 2 {
-		for _, line := range main.outputs["users"].last().items() {
-			text := main.text(t, line, deployed)
+		for _, line := range main.sets(main.outputs["users"].last(), "") {
+			text := main.text(t, line.value, deployed)
 			run(strings.Replace(text, "FROM EXTERNAL PROVIDER", "WITH PASSWORD = 'Correct-Horse-1'", 1))
 		}
 	}
-	for user, role := range map[string]string{"outbox-worker": "outbox_event_role", "outbox-jobs": "outbox_event_jobs_role"} {
+	for user, role := range map[string]string{"outbox-worker": "outbox_event_role", "outbox-jobs": "outbox_event_jobs_role", "outbox-console": "outbox_operators"} {
 		sets, err := stack.SQL.Exec(t.Context(), "SELECT IS_ROLEMEMBER('"+role+"', '"+user+"') AS is_member")
 		if err != nil {
 			t.Fatal(err)

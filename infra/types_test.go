@@ -40,14 +40,7 @@ const typesHead = `# What the modules set and read, and what they must set, as A
 func table(t *testing.T) map[property]definition {
 	t.Helper()
 	all := map[property]definition{}
-	for line := range strings.Lines(source(t, "types.tsv")) {
-		if strings.HasPrefix(line, "#") {
-			continue
-		}
-		c := strings.Split(strings.TrimSpace(line), "\t")
-		if len(c) != 4 {
-			t.Fatalf("types.tsv: %q has %d columns, want 4", line, len(c))
-		}
+	for _, c := range rows(t, "types.tsv", 4) {
 		all[property{c[0], c[1]}] = definition{kind: c[2], required: c[3] == "required", readOnly: c[3] == "read-only"}
 	}
 	return all

@@ -31,6 +31,10 @@ param eventsPerReplica int
 var port = 8080
 var scaled = scaleToReplicas > replicas
 
+// A changed secret makes no new revision, and workers read their routes once, at their
+// start (azure-docs, container-apps/manage-secrets.md): a new name of the file makes one.
+var routesFile = 'routes-${uniqueString(routes)}.yaml'
+
 var settings = [
   { name: 'OUTBOX_SQL_DSN', value: sqlDsn }
   { name: 'OUTBOX_SCHEMA', value: schema }
@@ -44,7 +48,7 @@ var settings = [
   { name: 'OUTBOX_GRACE', value: '${graceSeconds}s' }
   { name: 'OUTBOX_LISTEN', value: ':${port}' }
 ]
-var destination = empty(routes) ? [{ name: 'OUTBOX_ENTITY', value: entityName }] : [{ name: 'OUTBOX_CONFIG', value: '/etc/outbox/routes.yaml' }]
+var destination = empty(routes) ? [{ name: 'OUTBOX_ENTITY', value: entityName }] : [{ name: 'OUTBOX_CONFIG', value: '/etc/outbox/${routesFile}' }]
 var origin = empty(source) ? [] : [{ name: 'OUTBOX_SOURCE', value: source }]
 var rate = serviceBusRate > 0 ? [{ name: 'OUTBOX_SERVICEBUS_RATE', value: string(serviceBusRate) }] : []
 var standby = paused ? [{ name: 'OUTBOX_PAUSED', value: 'true' }] : []
@@ -52,7 +56,7 @@ var telemetry = empty(otlpEndpoint) ? [] : [{ name: 'OTEL_EXPORTER_OTLP_ENDPOINT
 
 // Routes hold no secret; a secret volume is how Container Apps mounts a text.
 var routeSecrets = empty(routes) ? [] : [{ name: 'routes', value: routes }]
-var routeVolumes = empty(routes) ? [] : [{ name: 'routes', storageType: 'Secret', secrets: [{ secretRef: 'routes', path: 'routes.yaml' }] }]
+var routeVolumes = empty(routes) ? [] : [{ name: 'routes', storageType: 'Secret', secrets: [{ secretRef: 'routes', path: routesFile }] }]
 var routeMounts = empty(routes) ? [] : [{ volumeName: 'routes', mountPath: '/etc/outbox' }]
 var scalerSecrets = scaled ? [{ name: 'scaler-sql', keyVaultUrl: scalerSecretUrl, identity: identityId }] : []
 var registries = empty(registryServer) ? [] : [{ server: registryServer, identity: identityId }]

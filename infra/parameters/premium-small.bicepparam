@@ -12,6 +12,8 @@ param sqlServerId = readEnvironmentVariable('DEPLOY_SQL_ID')
 param databaseName = readEnvironmentVariable('DEPLOY_SQL_DATABASE', 'outbox')
 
 param privateNetwork = true
+// outboxctl then has to run inside.
+param console = true
 
 param serviceBusSku = 'Premium'
 param messagingUnits = 1
