@@ -41,7 +41,13 @@ var programs = sync.OnceValues(func() (dir string, err error) {
 	return dir, err
 })
 
+// TestMain makes this binary the program when it is called like it: bench and chaos
+// start their processes from os.Executable, and tests that started tests would go
+// on for ever.
 func TestMain(m *testing.M) {
+	if len(os.Args) > 1 && !strings.HasPrefix(os.Args[1], "-") {
+		main() // does not return
+	}
 	code := m.Run()
 	if programsBuilt {
 		dir, _ := programs()
@@ -300,6 +306,24 @@ func TestServeStopsOnInterrupt(t *testing.T) {
 	}
 	if code := p.exitCode(t, 10*time.Second); code != 0 {
 		t.Errorf("serve exits %d after Ctrl-C, want 0", code)
+	}
+}
+
+func TestTheTestBinaryIsTheProgramToo(t *testing.T) {
+	const child = "OUTBOX_DEV_TEST_CHILD"
+	if os.Getenv(child) != "" {
+		t.Skip("this is the suite where the program should be")
+	}
+	var log lockedBuffer
+	engine, err := startBenchEngine(t.Context(), &log, "broker", 0, 1, child+"=1")
+	if err != nil {
+		t.Fatalf("%v\n%s", err, log.String())
+	}
+	if _, err := engine.counts(); err != nil {
+		t.Errorf("%v\n%s", err, log.String())
+	}
+	if err := engine.close(); err != nil {
+		t.Error(err)
 	}
 }
 
