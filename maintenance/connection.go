@@ -15,7 +15,7 @@ import (
 )
 
 const (
-	// stopGrace is what a statement in hand gets when the task is to stop.
+	// stopGrace is what a statement that may write gets when the task is to stop.
 	stopGrace = 10 * time.Second
 	// statementPatience is for a server that does not answer; no small step of a
 	// task comes near it.
@@ -55,6 +55,8 @@ type connection struct {
 	reached bool
 	// locked says that another session had the application lock at the last try.
 	locked bool
+	// reads says that no statement writes: none gets stopGrace.
+	reads bool
 	// keepWaiting is for statements that may wait for a lock until ctx ends.
 	keepWaiting bool
 }
@@ -75,8 +77,16 @@ func (t Target) connect(task string) *connection {
 	return c
 }
 
-// do runs fn, again where that can help. When ctx ends, the statement in hand
-// may go on for stopGrace and nothing is begun; then the error is ctx's cause.
+// connectToRead is connect for what changes nothing.
+func (t Target) connectToRead() *connection {
+	c := t.connect("")
+	c.reads = true
+	return c
+}
+
+// do runs fn, again where that can help. When ctx ends, a statement in hand that
+// may write may go on for stopGrace, and nothing is begun; then the error is ctx's
+// cause.
 func (c *connection) do(ctx context.Context, op string, fn func(context.Context, *sql.Conn) error) error {
 	var begun time.Time // of the failing
 	var said bool
@@ -156,10 +166,18 @@ func (c *connection) passing(err error) bool {
 }
 
 func (c *connection) once(ctx context.Context, op string, fn func(context.Context, *sql.Conn) error) error {
-	call, cancel := outlive(ctx)
-	defer cancel()
-	var contended error
 	c.locked = false
+	way, cancel := context.WithTimeout(ctx, statementPatience)
+	defer cancel()
+	if err := c.dedicated.Connect(way, op); err != nil {
+		return err
+	}
+	call := way
+	if !c.reads {
+		call, cancel = outlive(ctx)
+		defer cancel()
+	}
+	var contended error
 	err := c.dedicated.Use(call, op, func(conn *sql.Conn) error {
 		err := sqlserver.Classify(op, fn(call, conn))
 		if sqlserver.ClassOf(err) == sqlserver.Contention {

@@ -148,7 +148,7 @@ func (p Pause) Plan(ctx context.Context) (PauseResult, error) {
 		return p.result(), err
 	}
 	p.Target = p.Target.withDefaults()
-	c := p.connect("")
+	c := p.connectToRead()
 	defer c.close()
 	r, known, err := p.state(ctx, c)
 	if err != nil {

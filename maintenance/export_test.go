@@ -15,3 +15,5 @@ func SetOpenPause(d time.Duration) (restore func()) {
 	openPause = d
 	return func() { openPause = was }
 }
+
+const StopGrace = stopGrace

@@ -108,7 +108,7 @@ func ListFailed(ctx context.Context, t Target, f FailedFilter, limit int) ([]Fai
 		return nil, err
 	}
 	t = t.withDefaults()
-	c := t.connect("")
+	c := t.connectToRead()
 	defer c.close()
 	list := []FailedEvent{}
 	err := c.do(ctx, "list the failed events of "+t.Names.String(), func(ctx context.Context, conn *sql.Conn) error {
@@ -162,7 +162,7 @@ func ShowFailed(ctx context.Context, t Target, id int64) (FailedDetail, error) {
 		return d, err
 	}
 	t = t.withDefaults()
-	c := t.connect("")
+	c := t.connectToRead()
 	defer c.close()
 	found := true
 	err := c.do(ctx, fmt.Sprintf("show the event %d of %s", id, t.Names), func(ctx context.Context, conn *sql.Conn) error {

@@ -195,7 +195,7 @@ func (s SettleFailed) plan(ctx context.Context) (r SettledFailed, column lastErr
 		return r, column, err
 	}
 	t := s.Target.withDefaults()
-	c := t.connect("")
+	c := t.connectToRead()
 	defer c.close()
 	err = c.do(ctx, "count the failed events of "+t.Names.String(), func(ctx context.Context, conn *sql.Conn) error {
 		err := conn.QueryRowContext(ctx, t.failedStatement(countFailedSQL), append(s.Filter.args(), sql.Named("cap", FailedCountCap))...).Scan(&r.Matching)

@@ -16,7 +16,7 @@ func (p Purge) Plan(ctx context.Context) (PurgePlan, error) {
 	if err := p.Validate(); err != nil {
 		return PurgePlan{}, fmt.Errorf("purge: %w", err)
 	}
-	conn := p.connect("")
+	conn := p.connectToRead()
 	defer conn.close()
 	plan, _, err := p.plan(ctx, conn)
 	return plan, err

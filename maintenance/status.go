@@ -171,7 +171,7 @@ func ReadStatus(ctx context.Context, t Target) (Status, error) {
 		return s, err
 	}
 	t = t.withDefaults()
-	c := t.connect("")
+	c := t.connectToRead()
 	defer c.close()
 	types := make(map[string]*EventTypeStatus)
 	for _, read := range []func(context.Context, *sql.Conn, Target, map[string]*EventTypeStatus) error{

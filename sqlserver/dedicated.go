@@ -38,9 +38,15 @@ func NewDedicated(db *sql.DB, lockTimeout time.Duration, onConnect func(context.
 	return &Dedicated{db: db, setup: fmt.Sprintf(dedicatedSetupSQL, lockTimeout.Milliseconds()), onConnect: onConnect}
 }
 
+// Connect connects where there is no connection, for a caller whose statements may
+// go on for longer than the way to them. Its error is like that of Use.
+func (d *Dedicated) Connect(ctx context.Context, op string) error {
+	return Classify(op, d.connect(ctx))
+}
+
 // Use runs fn on the connection. Its error is classified, with op, what is
 // tried on what, in front. The connection is dropped after any error, and when
-// it does not answer within two seconds of the end of ctx.
+// it does not answer within a second of the end of ctx.
 func (d *Dedicated) Use(ctx context.Context, op string, fn func(*sql.Conn) error) error {
 	if err := d.connect(ctx); err != nil {
 		return Classify(op, err)

@@ -4,7 +4,6 @@ import (
 	"context"
 	"database/sql"
 	"database/sql/driver"
-	"errors"
 	"fmt"
 	"net"
 	"sync"
@@ -18,7 +17,7 @@ import (
 // before its connection is closed under it. The driver asks the server to stop
 // and waits for that to be confirmed; on a network that swallows packets, and
 // after some errors, it waits on (go-mssqldb issues 160 and 407).
-const watchdogGrace = 2 * time.Second
+const watchdogGrace = time.Second
 
 // loginPatience bounds the way to a usable connection, whatever the caller's
 // deadline is.
@@ -27,10 +26,14 @@ const loginPatience = time.Minute
 // watch calls kill when ctx has been over for watchdogGrace. stop ends the
 // watch and says whether it has killed.
 func watch(ctx context.Context, kill func()) (stop func() bool) {
+	return watchFor(ctx, watchdogGrace, kill)
+}
+
+func watchFor(ctx context.Context, grace time.Duration, kill func()) (stop func() bool) {
 	var killed atomic.Bool
 	over := make(chan struct{})
 	unwatch := context.AfterFunc(ctx, func() {
-		timer := time.NewTimer(watchdogGrace)
+		timer := time.NewTimer(grace)
 		defer timer.Stop()
 		select {
 		case <-timer.C:
@@ -63,14 +66,17 @@ func newConnector(inner *mssql.Connector, keepAlive time.Duration) *connector {
 func (c *connector) Connect(ctx context.Context) (driver.Conn, error) {
 	w := new(wire)
 	// The driver takes ctx, and its TLS handshake and login do not look at it: a
-	// server that accepts and says nothing would be waited for for ever.
+	// server that accepts and says nothing would be waited for for ever. No grace:
+	// a login has nothing to undo.
 	ctx, cancel := context.WithTimeout(ctx, loginPatience)
 	defer cancel()
-	stop := watch(ctx, w.kill)
+	stop := watchFor(ctx, 0, w.kill)
 	conn, err := c.Connector.Connect(context.WithValue(ctx, wireKey{}, w))
-	killed := stop()
-	if err != nil && killed {
-		err = fmt.Errorf("no answer to the login within %s of the end of its time: %w", watchdogGrace, errors.Join(context.Cause(ctx), err))
+	if killed := stop(); killed {
+		if err == nil {
+			_ = conn.Close()
+		}
+		return nil, fmt.Errorf("gave up waiting for the answer to the login: %w", context.Cause(ctx))
 	}
 	if err != nil {
 		return nil, err
