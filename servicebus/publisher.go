@@ -158,6 +158,9 @@ func (p *Publisher) use(ctx context.Context, dest *destination, call func(contex
 		if err := s.open(sendCtx); err != nil {
 			return err
 		}
+		if err := sendCtx.Err(); err != nil {
+			return err // opening took until we were given up: what we send now is sent again too
+		}
 		attached.Store(true)
 		return call(sendCtx, s)
 	})

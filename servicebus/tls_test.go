@@ -1,15 +1,10 @@
 package servicebus_test
 
 import (
-	"context"
 	"crypto/tls"
 	"crypto/x509"
-	"sync/atomic"
 	"testing"
 	"time"
-
-	"github.com/Azure/azure-sdk-for-go/sdk/azcore"
-	"github.com/Azure/azure-sdk-for-go/sdk/azcore/policy"
 
 	"azsqloutbox/internal/selfsigned"
 	"azsqloutbox/servicebus"
@@ -56,38 +51,4 @@ func TestAnUntrustedCertificateIsNoConnection(t *testing.T) {
 	outcomes := p.Publish(inTime(t, time.Minute), manyEvents(2, 10))
 	wantAll(t, outcomes, worker.Unsent)
 	wantDestinationError(t, outcomes[0].Err, orders, servicebus.KindConnection)
-}
-
-// hangingCredential hangs when it is first asked, until it is released. It is
-// not told of any context that ends: azservicebus hands it none.
-type hangingCredential struct {
-	asked   atomic.Bool
-	release chan struct{}
-}
-
-func (c *hangingCredential) GetToken(ctx context.Context, o policy.TokenRequestOptions) (azcore.AccessToken, error) {
-	if !c.asked.Swap(true) {
-		<-c.release
-	}
-	return fixedToken{}.GetToken(ctx, o)
-}
-
-// A call that hangs beyond its context is left behind: Publish returns, and the
-// next one is served by a new connection.
-func TestAHangingCallIsAbandoned(t *testing.T) {
-	serverTLS, clientTLS := selfSigned(t)
-	server := startEmulator(t, emulator.Config{TLS: serverTLS, Entities: []emulator.Entity{{Name: orders}}})
-	credential := &hangingCredential{release: make(chan struct{})}
-	p := newPublisher(t, servicebus.Config{
-		Namespace: server.Addr(), Credential: credential, TLS: clientTLS,
-		Routes: mustRoutes(t, servicebus.Route{Entity: orders}), Source: "test",
-	})
-	t.Cleanup(func() { close(credential.release) })
-	outcomes := p.Publish(inTime(t, 100*time.Millisecond), manyEvents(2, 10))
-	wantAll(t, outcomes, worker.Unsent)
-	wantDestinationError(t, outcomes[0].Err, orders, servicebus.KindTimeout)
-
-	// Less than a SendTimeout: the new connection serves at once.
-	wantAll(t, p.Publish(inTime(t, 8*time.Second), manyEvents(2, 10)), worker.Sent)
-	wantStored(t, server, 2)
 }
