@@ -240,6 +240,14 @@ func TestThePodsAreBounded(t *testing.T) {
 			t.Errorf("%s asks %v, want %s", probe, got, path)
 		}
 	}
+	// The budget is for these pods, and lets a drain go on while none of them is ready.
+	budget := all["PodDisruptionBudget outbox-worker"]
+	if diff := cmp.Diff(worker.at("spec", "selector", "matchLabels"), budget.at("spec", "selector", "matchLabels")); diff != "" {
+		t.Errorf("the budget's pods (-Deployment +budget):\n%s", diff)
+	}
+	if budget.at("spec", "unhealthyPodEvictionPolicy") != "AlwaysAllow" || budget.at("spec", "maxUnavailable") != uint64(1) {
+		t.Errorf("the budget is %v", budget["spec"])
+	}
 	for label, value := range worker.at("spec", "selector", "matchLabels").(map[string]any) {
 		if got := worker.at("spec", "template", "metadata", "labels", label); got != value {
 			t.Errorf("the selector wants %s to be %v, and the pods have %v", label, value, got)

@@ -100,7 +100,7 @@ param table string = 'outbox_event'
 @maxValue(30)
 param replicas int = 2
 
-@description('vCPU of a replica, as a string: Bicep has no decimals.')
+@description('vCPU of a replica, as a string: Bicep has no decimals. A worker uses one at the most, unless GOMAXPROCS is among its settings (docs/performance.md).')
 param cpu string = '0.25'
 
 param memory string = '0.5Gi'

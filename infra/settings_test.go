@@ -4,6 +4,8 @@ import (
 	"bytes"
 	"encoding/json"
 	"maps"
+	"os/exec"
+	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -190,6 +192,16 @@ func TestTheJobsRun(t *testing.T) {
 		}
 		if output := p.run(t, []int{0}, "outboxctl", args...); !json.Valid(output) {
 			t.Errorf("outboxctl %v says no JSON", args)
+		}
+	}
+	// What the alert on failed jobs looks for is what they say, of the jobs there are.
+	failed := exec.Command(filepath.Join(p.folder, "outboxctl"), "purge", "--execute", "--table=nowhere", "--sql-dsn="+stack.SQL.DSN())
+	if _, said, code := exited(t, failed); code == 0 || !strings.HasPrefix(said, "outboxctl: ") {
+		t.Errorf("a purge that fails exits with %d and says %s", code, said)
+	}
+	for _, looksFor := range []string{`Log startswith "outboxctl: "`, `ContainerGroupName startswith "${name}-purge-"`, `ContainerGroupName startswith "${name}-rebuild-"`} {
+		if !strings.Contains(source(t, "modules/alerts.bicep"), looksFor) {
+			t.Errorf("alerts.bicep does not ask for %s", looksFor)
 		}
 	}
 	args, _ := container(t, "consoleJob", "console")

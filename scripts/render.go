@@ -225,13 +225,19 @@ func (o Options) comment(line string) (string, error) {
 	if strings.ContainsFunc(o.Table, unicode.IsControl) {
 		return line, nil
 	}
+	return o.renamed(roles, line)
+}
+
+// renamed has the caller's identifiers in place of those in brackets that the pattern
+// finds.
+func (o Options) renamed(pattern *regexp.Regexp, text string) (string, error) {
 	var failed error
-	line = roles.ReplaceAllStringFunc(line, func(m string) string {
+	text = pattern.ReplaceAllStringFunc(text, func(m string) string {
 		name, err := o.identifier(m[1 : len(m)-1])
 		failed = errors.Join(failed, err)
 		return name
 	})
-	return line, failed
+	return text, failed
 }
 
 var bracketed = regexp.MustCompile(`\[(\w+)\]`)
@@ -247,13 +253,7 @@ func (o Options) literal(s string) (string, error) {
 	case "outbox_event_jobs_role":
 		return o.Table + "_jobs_role", nil
 	}
-	var failed error
-	s = bracketed.ReplaceAllStringFunc(s, func(m string) string {
-		name, err := o.identifier(m[1 : len(m)-1])
-		failed = errors.Join(failed, err)
-		return name
-	})
-	return s, failed
+	return o.renamed(bracketed, s)
 }
 
 // longestIdentifier is a sysname in characters (sql-docs,

@@ -1,4 +1,5 @@
-// Alerts on what the worker says of its table once a minute: a log line "backlog".
+// Alerts on what the worker says of its table once a minute, a log line "backlog", and
+// on what a job says when it fails.
 // Container Apps scrapes no metrics, and its own agent sends none to Azure Monitor,
 // so the lines are the way that needs nothing beside the workspace.
 // infra/monitoring/alerts.yaml has more rules, for those with a collector.
@@ -68,6 +69,18 @@ var rules = [
     operator: 'LessThan'
     threshold: 1
     window: 'PT15M'
+  }
+  {
+    // A purge that fails every night shows nowhere else, until the storage is full. The
+    // names of the containers' groups begin with those of the jobs.
+    name: 'jobs'
+    severity: 2
+    summary: 'The purge or the rebuild has failed, and said why in its log. Look: az containerapp job execution list'
+    query: 'ContainerAppConsoleLogs | where (ContainerGroupName startswith "${name}-purge-" or ContainerGroupName startswith "${name}-rebuild-") and Log startswith "outboxctl: " | project TimeGenerated, measure = 1'
+    aggregation: 'Total'
+    operator: 'GreaterThan'
+    threshold: 0
+    window: 'PT10M'
   }
 ]
 
