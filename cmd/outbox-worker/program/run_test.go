@@ -53,6 +53,7 @@ func TestWrongSettingsExitTwoWithOneLine(t *testing.T) {
 		{"a DSN whose flag was forgotten", []string{"sqlserver://sa:s3cret-pw@h?database=x"}, "unexpected argument"},
 		{"a connection string behind another flag", []string{"--lease", goodBus}, "--lease"},
 		{"a password that is not encoded", []string{"--sql-dsn", "sqlserver://sa:x?s3cret-pw@h?database=x"}, "percent-encoded"},
+		{"an owner longer than its column", []string{"--owner", strings.Repeat("o", 101)}, "--owner"},
 		{"paused and drain", []string{"--paused", "--drain"}, "--paused"},
 		{"unknown route key", []string{"--config", routes}, "sesion-id"},
 		{"no such route file", []string{"--config", "/nowhere/routes.yaml"}, "routes.yaml"},

@@ -61,6 +61,9 @@ func (s Settings) check() error {
 				*d, s.Claim.Lease, longest)
 		}
 	}
+	if n := len(s.Process.Owner); n > longestOwner {
+		return fmt.Errorf("--owner has %d bytes, it may have %d at most", n, longestOwner)
+	}
 	if s.Claim.Paused && s.Claim.Drain {
 		return errors.New("--paused and --drain exclude each other: a paused worker empties nothing")
 	}
@@ -78,6 +81,9 @@ func (s Settings) check() error {
 	}
 	return s.ServiceBus.check()
 }
+
+// longestOwner is what the columns of receipts and heartbeats hold, in bytes.
+const longestOwner = 100
 
 // orOne stands in for a setting that was not given.
 func orOne(p *int) int {

@@ -297,7 +297,7 @@ func defaultOwner() string {
 		host = "unknown-host"
 	}
 	owner := fmt.Sprintf("%s/%d", host, os.Getpid())
-	return owner[max(0, len(owner)-100):]
+	return owner[max(0, len(owner)-longestOwner):]
 }
 
 // source is the first part of message ids: it must differ between any two
