@@ -38,7 +38,7 @@ type streams struct {
 
 func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 	var c cli
-	command, code, ok := service.ParseCommand(&c, "outbox-dev", "A local outbox on two embedded engines.", args, stdout, stderr)
+	command, code, ok := service.ParseCommand(&c, "outbox-dev", "A local outbox on two embedded engines.", nil, args, stdout, stderr)
 	if !ok {
 		return code
 	}

@@ -93,20 +93,24 @@ func (c *serveCmd) Run(ctx context.Context, s streams) error {
 	if err != nil {
 		return err
 	}
+	var settings strings.Builder
 	if certificate != "" {
 		dsn, err := verifying(stack.SQL.DSN(), certificate)
 		if err != nil {
 			return errors.Join(err, stack.Close())
 		}
-		export(s.out, "OUTBOX_SQL_DSN", dsn)
-		export(s.out, "OUTBOX_TLS_CERTIFICATE", certificate)
-		export(s.out, "OUTBOX_SERVICEBUS_TLS", stack.Bus.ConnectionString())
+		export(&settings, "OUTBOX_SQL_DSN", dsn)
+		export(&settings, "OUTBOX_TLS_CERTIFICATE", certificate)
+		export(&settings, "OUTBOX_SERVICEBUS_TLS", stack.Bus.ConnectionString())
 	} else {
-		export(s.out, "OUTBOX_SQL_DSN", stack.SQL.DSN())
+		export(&settings, "OUTBOX_SQL_DSN", stack.SQL.DSN())
 	}
 	// A worker cannot be told of a certificate, so it goes without TLS.
-	export(s.out, "OUTBOX_SERVICEBUS_CONNECTION_STRING", stack.Bus.PlainConnectionString())
-	export(s.out, "OUTBOX_ENTITY", local.Entity)
+	export(&settings, "OUTBOX_SERVICEBUS_CONNECTION_STRING", stack.Bus.PlainConnectionString())
+	export(&settings, "OUTBOX_ENTITY", local.Entity)
+	if _, err := io.WriteString(s.out, settings.String()); err != nil {
+		return errors.Join(fmt.Errorf("print the settings of a worker: %w", err), stack.Close())
+	}
 	log.Info("both engines listen; Ctrl-C ends them and forgets their data")
 	<-ctx.Done()
 	return stack.Close()

@@ -6,12 +6,14 @@ import (
 	"context"
 	"crypto/tls"
 	"crypto/x509"
+	"errors"
 	"io"
 	"net/url"
 	"os"
 	"regexp"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/Azure/azure-sdk-for-go/sdk/messaging/azservicebus"
 
@@ -175,6 +177,33 @@ func TestServedTopics(t *testing.T) {
 		var stderr bytes.Buffer
 		if code := run(t.Context(), []string{"serve", "--topic", wrong}, io.Discard, &stderr); code != 2 || !strings.Contains(stderr.String(), "topic/subscription") {
 			t.Errorf("--topic %s ends with %d: %s", wrong, code, &stderr)
+		}
+	}
+}
+
+type fullDisk struct{}
+
+func (fullDisk) Write([]byte) (int, error) { return 0, errors.New("no space left") }
+
+func TestServeSaysWhatItCannotDo(t *testing.T) {
+	for _, tt := range []struct {
+		out  io.Writer
+		args []string
+		code int
+		want string
+	}{
+		{io.Discard, []string{"--queue="}, 2, "--queue"},
+		{io.Discard, []string{"--queue", "a,,b"}, 2, "--queue"},
+		{io.Discard, []string{"--topic="}, 2, "--topic"},
+		{fullDisk{}, nil, 1, "print the settings of a worker: no space left"},
+	} {
+		// A serve that sees nothing wrong would go on for ever.
+		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+		var stderr bytes.Buffer
+		code := run(ctx, append([]string{"serve", "--sql-addr", "127.0.0.1:0", "--amqp-addr", "127.0.0.1:0"}, tt.args...), tt.out, &stderr)
+		cancel()
+		if code != tt.code || !strings.Contains(stderr.String(), tt.want) {
+			t.Errorf("%v ends with %d, want %d: %s", tt.args, code, tt.code, &stderr)
 		}
 	}
 }

@@ -40,6 +40,12 @@ type cli struct {
 	Version  kong.VersionFlag         `env:"-" help:"Print the version and the commit, and exit."`
 }
 
+// unused are the flags that these commands do not look at: they ask no database.
+var unused = map[string][]string{
+	"size":         {"sql-dsn", "schema", "table", "claim-index", "retry-index"},
+	"schema print": {"sql-dsn"},
+}
+
 // errFound ends a command whose check found something; what it found is in the
 // command's output already.
 var errFound = errors.New("the check found something")
@@ -49,7 +55,7 @@ type usageError struct{ error }
 
 func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 	var c cli
-	command, code, ok := service.ParseCommand(&c, "outboxctl", "Looks after an outbox table in Azure SQL. Reads only, unless told to --execute.", args, stdout, stderr)
+	command, code, ok := service.ParseCommand(&c, "outboxctl", "Looks after an outbox table in Azure SQL. Reads only, unless told to --execute.", unused, args, stdout, stderr)
 	if !ok {
 		return code
 	}

@@ -23,9 +23,25 @@ func TestHelpNeedsNoSetting(t *testing.T) {
 	}
 }
 
+func TestHelpLeavesOutWhatACommandDoesNotLookAt(t *testing.T) {
+	for command, want := range map[string]struct{ dsn, table bool }{
+		"size": {false, false}, "schema print": {false, true}, "schema check": {true, true}, "status": {true, true},
+	} {
+		_, help, _ := outboxctl(t, append(strings.Fields(command), "--help")...)
+		if strings.Contains(help, "--sql-dsn") != want.dsn || strings.Contains(help, "--table") != want.table {
+			t.Errorf("%s: want the DSN %v, the table %v in\n%s", command, want.dsn, want.table, help)
+		}
+	}
+}
+
 func TestWrongUsageExitsTwoWithOneLine(t *testing.T) {
 	for _, args := range [][]string{
-		{}, {"unknown"}, {"schema"}, {"schema", "print", "--table="}, {"schema", "print", "--no-such-flag"},
+		{},
+		{"unknown"},
+		{"schema"},
+		{"schema", "print", "--table="},
+		{"schema", "print", "--no-such-flag"},
+		{"failed", "retry", "--parked", "--id="},
 	} {
 		code, _, stderr := outboxctl(t, args...)
 		if code != exitUsage || strings.Count(stderr, "\n") != 1 {

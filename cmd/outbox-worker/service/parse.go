@@ -5,6 +5,7 @@ import (
 	"io"
 	"runtime"
 	"runtime/debug"
+	"slices"
 	"strings"
 
 	"github.com/alecthomas/kong"
@@ -61,13 +62,14 @@ type exit int
 // code: 0 after help or version, 2 after wrong usage, which it has written to
 // stderr as one line.
 func Parse(target any, name, what string, args []string, stdout, stderr io.Writer) (code int, ok bool) {
-	_, code, ok = ParseCommand(target, name, what, args, stdout, stderr)
+	_, code, ok = ParseCommand(target, name, what, nil, args, stdout, stderr)
 	return code, ok
 }
 
 // ParseCommand is Parse for programs that have commands; the context runs the
-// chosen one.
-func ParseCommand(target any, name, what string, args []string, stdout, stderr io.Writer) (chosen *kong.Context, code int, ok bool) {
+// chosen one. unused are the flags of the program that a command does not look at,
+// by command: its help leaves them out.
+func ParseCommand(target any, name, what string, unused map[string][]string, args []string, stdout, stderr io.Writer) (chosen *kong.Context, code int, ok bool) {
 	defer func() {
 		switch e := recover().(type) {
 		case nil:
@@ -86,17 +88,41 @@ func ParseCommand(target any, name, what string, args []string, stdout, stderr i
 		kong.Writers(stdout, stderr),
 		kong.Exit(func(code int) { panic(exit(code)) }),
 		kong.ConfigureHelp(kong.HelpOptions{Compact: true}),
+		kong.Help(func(options kong.HelpOptions, help *kong.Context) error {
+			for _, flag := range help.Flags() {
+				flag.Hidden = flag.Hidden || slices.Contains(unused[help.Command()], flag.Name)
+			}
+			return kong.DefaultHelpPrinter(options, help)
+		}),
 		vars,
 	)
 	if err != nil {
 		panic(err) // the struct tags are wrong, whatever was typed
 	}
-	chosen, err = parser.Parse(args)
+	if chosen, err = parser.Parse(args); err == nil {
+		err = emptyList(chosen)
+	}
 	if err != nil {
 		fmt.Fprintf(stderr, "%s: %s (--help lists all settings)\n", name, withoutSecrets(err.Error(), args))
 		return nil, 2, false
 	}
 	return chosen, 0, true
+}
+
+// emptyList refuses a list that was typed and names nothing: the parser takes it for
+// one that was not given, and a shell variable that was never set must not mean
+// everything.
+func emptyList(chosen *kong.Context) error {
+	for _, typed := range chosen.Path {
+		if typed.Flag == nil || !typed.Flag.IsSlice() {
+			continue
+		}
+		names, _ := typed.Flag.Target.Interface().([]string)
+		if typed.Flag.Target.Len() == 0 || slices.Contains(names, "") {
+			return fmt.Errorf("--%s: a name in it is empty", typed.Flag.Name)
+		}
+	}
+	return nil
 }
 
 // withoutSecrets blots out what was typed where it may be a secret: a DSN or a
