@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"math"
 	"slices"
+	"strings"
 	"time"
 
 	"azsqloutbox/worker"
@@ -69,8 +70,13 @@ func NewRoutes(routes ...Route) (Routes, error) {
 			continue
 		}
 		route.ContentType = cmp.Or(route.ContentType, DefaultContentType)
-		if !slices.Contains(r.entities, route.Entity) {
+		// To Service Bus "orders" and "Orders" are one entity; here they would have a
+		// rate and a breaker each.
+		switch same := slices.IndexFunc(r.entities, func(e string) bool { return strings.EqualFold(e, route.Entity) }); {
+		case same < 0:
 			r.entities = append(r.entities, route.Entity)
+		case r.entities[same] != route.Entity:
+			problems = append(problems, fmt.Errorf("entity %q is also written %q: use one spelling", r.entities[same], route.Entity))
 		}
 		if rate, ok := r.rates[route.Entity]; ok && route.Rate > 0 && rate != route.Rate {
 			problems = append(problems, fmt.Errorf("two rates for entity %q, %g and %g: its routes share one", route.Entity, rate, route.Rate))

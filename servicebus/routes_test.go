@@ -70,6 +70,7 @@ func TestNewRoutesRefuses(t *testing.T) {
 		"negative ttl":    {[]servicebus.Route{{Entity: "a", TTL: -time.Second}}, "default route: ttl -1s"},
 		"ttl of 60 days":  {[]servicebus.Route{{Entity: "a", TTL: 60 * 24 * time.Hour}}, "whole milliseconds up to 1193h2m47.295s"},
 		"negative rate":   {[]servicebus.Route{{Entity: "a", Rate: -1}}, "default route: rate -1"},
+		"two spellings":   {[]servicebus.Route{{Entity: "orders"}, {EventType: "x", Entity: "Orders"}}, `entity "orders" is also written "Orders"`},
 		"two rates":       {[]servicebus.Route{{Entity: "a", Rate: 1}, {EventType: "x", Entity: "a", Rate: 2}}, `two rates for entity "a", 1 and 2`},
 		"ttl below 1 ms":  {[]servicebus.Route{{Entity: "a", TTL: time.Microsecond}}, "ttl 1µs"},
 	} {
