@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"math"
+	"sync/atomic"
 
 	"github.com/Azure/azure-sdk-for-go/sdk/messaging/azservicebus"
 
@@ -189,7 +190,8 @@ func (d *delivery) nextParcel(ctx context.Context, dest *destination, events []i
 
 // newMessageBatch makes an empty batch with the link's limit or our lower one.
 func (d *delivery) newMessageBatch(ctx context.Context, dest *destination) (*azservicebus.MessageBatch, *failure) {
-	var b *azservicebus.MessageBatch
+	// A call that was abandoned may end at any time after.
+	var made atomic.Pointer[azservicebus.MessageBatch]
 	f := d.retried(ctx, dest, patience{}, func(ctx context.Context, s *sender) error {
 		var options azservicebus.MessageBatchOptions
 		if limit := uint64(d.p.cfg.MaxBatchBytes); limit > 0 {
@@ -200,14 +202,18 @@ func (d *delivery) newMessageBatch(ctx context.Context, dest *destination) (*azs
 			}
 			options.MaxBytes = min(limit, linkLimit)
 		}
-		made, err := s.link.NewMessageBatch(ctx, &options)
-		b = made
-		return err
+		b, err := s.link.NewMessageBatch(ctx, &options)
+		if err != nil {
+			return err
+		}
+		made.Store(b)
+		return nil
 	})
 	if f != nil {
 		f.nothingSent = true
+		return nil, f
 	}
-	return b, f
+	return made.Load(), nil
 }
 
 // batchLimit is the largest batch in bytes that the link takes. azservicebus
