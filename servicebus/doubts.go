@@ -17,6 +17,9 @@ import (
 type doubts struct {
 	mu     sync.Mutex
 	events map[int64]doubt
+	// swept is when what is too old was looked for: a claim may be divided into as
+	// many groups as it has events.
+	swept time.Time
 }
 
 type doubt struct {
@@ -43,6 +46,7 @@ const (
 	// forgetDoubt is when someone else has sent the event, or a person has
 	// discarded it.
 	forgetDoubt = 15 * time.Minute
+	sweepEvery  = time.Minute
 	// aloneTwice: a single send that is not answered once can be the network.
 	aloneTwice = 2
 )
@@ -105,12 +109,7 @@ func (d *doubts) settle(events []worker.Event, which []int) {
 func (d *doubts) divide(events []worker.Event, which []int) (clean, doubted []int, broke bool) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	now := time.Now()
-	for id, known := range d.events {
-		if now.Sub(known.seen) > forgetDoubt {
-			delete(d.events, id)
-		}
-	}
+	d.sweep(time.Now())
 	for _, i := range which {
 		known, ok := d.events[events[i].ID]
 		failed := events[i].RetryCount > 0
@@ -126,6 +125,19 @@ func (d *doubts) divide(events []worker.Event, which []int) (clean, doubted []in
 		return cmp.Or(cmp.Compare(one.alone, other.alone), cmp.Compare(one.tries, other.tries))
 	})
 	return clean, doubted, broke
+}
+
+// sweep forgets what has not been seen for long. d.mu is held.
+func (d *doubts) sweep(now time.Time) {
+	if now.Sub(d.swept) < sweepEvery {
+		return
+	}
+	d.swept = now
+	for id, known := range d.events {
+		if now.Sub(known.seen) > forgetDoubt {
+			delete(d.events, id)
+		}
+	}
 }
 
 // inParts cuts events into parts of about the same size.

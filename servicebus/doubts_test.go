@@ -3,6 +3,8 @@ package servicebus
 import (
 	"fmt"
 	"testing"
+	"testing/synctest"
+	"time"
 
 	"azsqloutbox/worker"
 )
@@ -53,5 +55,42 @@ func TestDoubtsPutLastWhatFailedAlone(t *testing.T) {
 			t.Errorf("the order is %s, want %s", got, want)
 		}
 		d.add(events, doubted[2:3], 0, true)
+	}
+}
+
+// What somebody else has sent, or a person has discarded, is not asked for again,
+// so only its age takes it out.
+func TestDoubtsForgetWithTime(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		events := []worker.Event{{ID: 1}, {ID: 2}}
+		var d doubts
+		d.add(events, []int{0}, 0, false)
+		time.Sleep(forgetDoubt)
+		d.add(events, []int{1}, 0, false)
+		if _, doubted, _ := d.divide(events, []int{0, 1}); len(doubted) != 2 {
+			t.Errorf("in doubt are %v, want both", doubted)
+		}
+		time.Sleep(sweepEvery)
+		if clean, doubted, _ := d.divide(events, []int{0, 1}); fmt.Sprint(clean, doubted) != "[0] [1]" {
+			t.Errorf("clean are %v and in doubt %v, want the older one clean", clean, doubted)
+		}
+	})
+}
+
+// More doubts than that are an outage, which says nothing about a message.
+func TestDoubtsAreBounded(t *testing.T) {
+	events := make([]worker.Event, mostDoubts+1)
+	all := make([]int, len(events))
+	for i := range events {
+		events[i].ID, all[i] = int64(i), i
+	}
+	var d doubts
+	d.add(events, all[:mostDoubts], 0, false)
+	if _, doubted, _ := d.divide(events, all); len(doubted) != mostDoubts {
+		t.Fatalf("%d are in doubt, want %d", len(doubted), mostDoubts)
+	}
+	d.add(events, all[mostDoubts:], 0, false)
+	if _, doubted, _ := d.divide(events, all); fmt.Sprint(doubted) != fmt.Sprint(all[mostDoubts:]) {
+		t.Errorf("%d are in doubt, want the last alone", len(doubted))
 	}
 }
