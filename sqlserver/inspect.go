@@ -109,7 +109,7 @@ func (i *inspector) events(ctx context.Context) error {
 	}
 	if len(columns) == 0 {
 		if seq == nil {
-			i.missing("sequence "+names.String()+"_seq", "the sequence of ids is missing, or this login has no right on it", i.script.Sequence, Should)
+			i.missing("sequence "+names.String()+"_seq", NoSequence, i.script.Sequence, Should)
 		}
 		i.missing("table "+names.String(), "the event table is missing, or this login has no right on it", i.script.Events.Create, Must)
 		i.missing("index "+names.ClaimIndex, "the index "+names.ClaimIndex+" is not there", i.script.ClaimIndex, Must)
@@ -159,12 +159,16 @@ func (i *inspector) missing(object, problem, sql string, severity Severity) {
 	i.add(defect{Finding: Finding{Severity: severity, Object: object, Problem: problem, SQL: sql, Adds: true}})
 }
 
+// NoSequence begins the problem of a sequence that is missing or that may not be seen:
+// the catalog does not tell the two apart.
+const NoSequence = "the sequence of ids is missing, or this login has no right on it"
+
 func (i *inspector) sequence(seq *sequence, columns map[string]column) {
 	if seq != nil || columns["id"].identity {
 		return
 	}
 	name := "sequence " + i.o.String() + "_seq"
-	problem := "the sequence of ids is missing, or this login has no right on it; writers that take ids from another one do not need it"
+	problem := NoSequence + "; writers that take ids from another one do not need it"
 	if i.Rows == 0 {
 		i.missing(name, problem, i.script.Sequence, Should)
 		return

@@ -246,6 +246,9 @@ func TestTheGrantsAreEnoughAndNoMore(t *testing.T) {
 	if f := find(r, "rehearsal"); f.Verdict != doctor.OK {
 		t.Errorf("rehearsal: %+v", f)
 	}
+	if f := find(r, "sequence dbo.outbox_event_seq"); f.Verdict != doctor.Unknown || !strings.Contains(f.Remedy, "draws no ids") || strings.Contains(f.Remedy, "CREATE") {
+		t.Errorf("the sequence: %+v", f)
+	}
 	// It sees no modules of others; that there are none that do harm would be a guess.
 	if f := find(r, "modules"); f.Verdict != doctor.Unknown || !strings.Contains(f.Found, "VIEW DEFINITION") {
 		t.Errorf("modules: %+v", f)

@@ -42,20 +42,27 @@ WHERE  (m.uses_quoted_identifier = @off OR m.uses_ansi_nulls = @off)
 AND    m.definition IS NULL
 ORDER BY module;`
 
+// sight says whether all is shown of the event table, and of the database.
+func (v *visit) sight(ctx context.Context) (ofTable, ofDatabase bool, err error) {
+	var table, database sql.NullBool
+	err = v.conn.QueryRowContext(ctx, doctorSightSQL, sql.Named("events", v.Events())).Scan(&table, &database)
+	return table.Bool, database.Bool, err
+}
+
 func (v *visit) modules(ctx context.Context) ([]Finding, error) {
-	var ofTable, ofDatabase sql.NullBool
-	if err := v.conn.QueryRowContext(ctx, doctorSightSQL, sql.Named("events", v.Events())).Scan(&ofTable, &ofDatabase); err != nil {
-		return nil, err
-	}
-	found, err := v.triggers(ctx, ofTable.Bool)
+	ofTable, ofDatabase, err := v.sight(ctx)
 	if err != nil {
 		return nil, err
 	}
-	others, err := v.otherModules(ctx, ofDatabase.Bool)
+	found, err := v.triggers(ctx, ofTable)
+	if err != nil {
+		return nil, err
+	}
+	others, err := v.otherModules(ctx, ofDatabase)
 	if found = append(found, others...); err != nil {
 		return found, err
 	}
-	writers, err := v.enqueue(ctx, ofDatabase.Bool)
+	writers, err := v.enqueue(ctx, ofDatabase)
 	return append(found, writers...), err
 }
 
