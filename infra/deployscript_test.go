@@ -21,8 +21,8 @@ case "$*" in
 'provider show '*) echo Registered ;;
 'deployment group what-if '*) echo '+ everything' ;;
 'deployment group create '*) ;;
-'deployment group show '*outputs.users*) echo 'CREATE USER [outbox-worker] FROM EXTERNAL PROVIDER;' ;;
-'deployment group show '*outputs.settings*) printf 'OUTBOX_SCHEMA=dbo\nOUTBOX_TABLE=outbox_event\n' ;;
+'deployment group show '*'--name outbox-identities '*outputs.users*) echo 'CREATE USER [outbox-worker] FROM EXTERNAL PROVIDER;' ;;
+'deployment group show '*'--name outbox '*outputs.settings*) printf 'OUTBOX_SCHEMA=dbo\nOUTBOX_TABLE=outbox_event\n' ;;
 *) echo "az was asked for $*" >&2; exit 9 ;;
 esac
 `
@@ -104,6 +104,20 @@ func TestDeployExecutes(t *testing.T) {
 		if !strings.Contains(stdout, want) {
 			t.Errorf("printed\n%s\nwithout %q", stdout, want)
 		}
+	}
+}
+
+// TestDeployPrintsTheUsersOfAFailedDeployment: a first deployment may fail because the
+// users are missing that it has not printed yet.
+func TestDeployPrintsTheUsersOfAFailedDeployment(t *testing.T) {
+	code, stdout, stderr, _ := deploy(t, "'deployment group create '*) exit 1 ;;", deploySettings, "--group", "rg", "--execute")
+	if code != 1 || !strings.Contains(stdout, "CREATE USER [outbox-worker]") || strings.Contains(stdout, "OUTBOX_SCHEMA") || !strings.Contains(stderr, "run the T-SQL above") {
+		t.Errorf("exit %d, said\n%s%s", code, stdout, stderr)
+	}
+	// Where it failed before there are any, nothing is said of them.
+	code, stdout, stderr, _ = deploy(t, "'deployment group create '*) exit 1 ;;\n'deployment group show '*) echo not found >&2; exit 3 ;;", deploySettings, "--group", "rg", "--execute")
+	if code != 1 || stdout != "" || strings.Contains(stderr, "not found") || strings.Contains(stderr, "above") {
+		t.Errorf("exit %d, said\n%s%s", code, stdout, stderr)
 	}
 }
 

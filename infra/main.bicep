@@ -182,6 +182,7 @@ module identities 'modules/identities.bicep' = {
     jobsName: jobsName
     consoleName: consoleName
     withConsole: console
+    table: table
     location: location
   }
 }
@@ -414,13 +415,5 @@ output settings string[] = [
   empty(routes) ? 'OUTBOX_ENTITY=${entities[0].name}' : 'OUTBOX_CONFIG=/etc/outbox/routes.yaml'
 ]
 
-@description('The identities\' users, for the database; scripts/090_grants.sql and 091_job_grants.sql make the roles of the first two, docs/deploy.md (Rights) that of the console. A display name that is not unique in the tenant fails with 33131: add WITH OBJECT_ID.')
-output users string[] = concat([
-  'IF DATABASE_PRINCIPAL_ID(N\'${workerName}\') IS NULL CREATE USER [${workerName}] FROM EXTERNAL PROVIDER; -- object id ${identities.outputs.workerPrincipalId}'
-  'ALTER ROLE [${table}_role] ADD MEMBER [${workerName}];'
-  'IF DATABASE_PRINCIPAL_ID(N\'${jobsName}\') IS NULL CREATE USER [${jobsName}] FROM EXTERNAL PROVIDER; -- object id ${identities.outputs.jobsPrincipalId}'
-  'ALTER ROLE [${table}_jobs_role] ADD MEMBER [${jobsName}];'
-], console ? [
-  'IF DATABASE_PRINCIPAL_ID(N\'${consoleName}\') IS NULL CREATE USER [${consoleName}] FROM EXTERNAL PROVIDER; -- object id ${identities.outputs.consolePrincipalId}'
-  'ALTER ROLE [outbox_operators] ADD MEMBER [${consoleName}];'
-] : [])
+@description('The identities\' users, for the database. scripts/deploy.sh takes them from outbox-identities, which is done before anything can fail that needs them.')
+output users string[] = identities.outputs.users

@@ -19,21 +19,21 @@ import (
 
 // values that only a deployment knows, by the expression that stands for them.
 var deployed = map[string]string{
-	"sqlHost":                               "contoso.database.windows.net",
-	"identities.outputs.workerClientId":     "00000000-0000-0000-0000-000000000001",
-	"identities.outputs.workerPrincipalId":  "00000000-0000-0000-0000-000000000002",
-	"identities.outputs.jobsClientId":       "00000000-0000-0000-0000-000000000003",
-	"identities.outputs.jobsPrincipalId":    "00000000-0000-0000-0000-000000000004",
-	"identities.outputs.consoleClientId":    "00000000-0000-0000-0000-000000000005",
-	"identities.outputs.consolePrincipalId": "00000000-0000-0000-0000-000000000006",
-	"serviceBusHost":                        "contoso.servicebus.windows.net",
-	"environment.outputs.id":                "/environment",
-	"entities[0].name":                      "orders",
-	"resourceGroup().location":              "westeurope",
-	"workerId":                              "/worker",
-	"jobsId":                                "/jobs",
-	"consoleId":                             "/console",
-	"name":                                  "outbox",
+	"sqlHost":                            "contoso.database.windows.net",
+	"identities.outputs.workerClientId":  "00000000-0000-0000-0000-000000000001",
+	"worker.properties.principalId":      "00000000-0000-0000-0000-000000000002",
+	"identities.outputs.jobsClientId":    "00000000-0000-0000-0000-000000000003",
+	"jobs.properties.principalId":        "00000000-0000-0000-0000-000000000004",
+	"identities.outputs.consoleClientId": "00000000-0000-0000-0000-000000000005",
+	"console!.properties.principalId":    "00000000-0000-0000-0000-000000000006",
+	"serviceBusHost":                     "contoso.servicebus.windows.net",
+	"environment.outputs.id":             "/environment",
+	"entities[0].name":                   "orders",
+	"resourceGroup().location":           "westeurope",
+	"workerId":                           "/worker",
+	"jobsId":                             "/jobs",
+	"consoleId":                          "/console",
+	"name":                               "outbox",
 }
 
 // text is what a string expression comes to. given goes before the file's own
@@ -238,10 +238,15 @@ func TestTheUsersGetTheirRoles(t *testing.T) {
 		}
 	}
 	run("CREATE ROLE outbox_operators") // docs/deploy.md, Rights
-	main := bicep(t)["main.bicep"]
+	identities := bicep(t)["modules/identities.bicep"]
+	names := maps.Clone(deployed)
+	for _, of := range []string{"worker", "jobs", "console"} {
+		names[of+"Name"] = "outbox-" + of
+	}
+	names["table"] = "outbox_event"
 	for range 2 {
-		for _, line := range main.sets(main.outputs["users"].last(), "") {
-			text := main.text(t, line.value, deployed)
+		for _, line := range identities.sets(identities.outputs["users"].last(), "") {
+			text := identities.text(t, line.value, names)
 			run(strings.Replace(text, "FROM EXTERNAL PROVIDER", "WITH PASSWORD = 'Correct-Horse-1'", 1))
 		}
 	}

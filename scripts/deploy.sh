@@ -80,15 +80,26 @@ if [ -z "$execute" ]; then
 	echo "Nothing was changed in $subscription: add --execute."
 	exit 0
 fi
-az deployment group create --resource-group "$group" --name outbox --parameters "$parameters" --output none ||
-	failed "the deployment failed; what is done stays, and the same command goes on from there. A new role can take minutes to be known: then wait, and run it again"
-
-output() {
-	az deployment group show --resource-group "$group" --name outbox --query "properties.outputs.$1.value" --output tsv ||
-		failed "the deployment is done, and its output $1 could not be read; the same command tries again"
+# output DEPLOYMENT NAME prints an output, a line for each of its values.
+output() { az deployment group show --resource-group "$group" --name "$1" --query "properties.outputs.$2.value" --output tsv; }
+# The users are an output of the first of the deployments inside this one, so that they
+# are known after a failure too.
+users() {
+	local lines
+	lines=$(output outbox-identities users) || return
+	echo "-- users.sql: for sqlcmd -G -I -b, after scripts/090_grants.sql and 091_job_grants.sql"
+	echo "$lines"
 }
-echo "-- users.sql: for sqlcmd -G -I -b, after scripts/090_grants.sql and 091_job_grants.sql"
-output users
+unread() { failed "the deployment is done, and its output $1 could not be read; the same command tries again"; }
+
+if ! az deployment group create --resource-group "$group" --name outbox --parameters "$parameters" --output none; then
+	# A worker without its user cannot start, and Container Apps may give up on it.
+	if users 2>/dev/null; then
+		echo "deploy.sh: where it is the worker that did not start, its user may be missing: run the T-SQL above first" >&2
+	fi
+	failed "the deployment failed; what is done stays, and the same command goes on from there. A new role can take minutes to be known: then wait, and run it again"
+fi
+users || unread users
 echo
 echo "# settings of the worker"
-output settings
+output outbox settings || unread settings
