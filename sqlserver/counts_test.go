@@ -47,11 +47,14 @@ func TestRoundTripsOfABatch(t *testing.T) {
 		{"statements", short.statements, long.statements, 3.5},
 		{"ClaimEvents", short.each["ClaimEvents"], long.each["ClaimEvents"], 1.1},
 		{"FlipClaim", short.each["FlipClaim"], long.each["FlipClaim"], 1},
-		{"SettleSent", short.each["SettleSent"], long.each["SettleSent"], 1},
 	} {
 		if n := float64(c.long-c.short) / (many - few); n > c.most {
 			t.Errorf("a batch takes %.2f %s, want at most %.1f: %v", n, c.what, c.most, long.each)
 		}
+	}
+	// How many batches share one is for the timers to say, in either drain.
+	if n := long.each["SettleSent"]; n > many+1 { // with the rehearsal's
+		t.Errorf("%d SettleSent for %d batches", n, many)
 	}
 	if n := long.each["Settle"]; n > 1 { // the rehearsal's
 		t.Errorf("claims that went out whole were settled one by one, %d times", n)
