@@ -40,7 +40,7 @@ OFFSET @skip ROWS FETCH NEXT @limit ROWS ONLY;
 SELECT /* outbox:OverdueClaims */ CASE WHEN EXISTS (SELECT 1
                          FROM   {events} AS e WITH (INDEX({retry_index}), FORCESEEK, READPAST, READCOMMITTEDLOCK)
                          WHERE  e.status = 2
-                         AND    e.retry_at <= @now) THEN 1 ELSE 0 END AS retry_due;`
+                         AND    e.retry_at <= CAST(@now AS {retry_at_t})) THEN 1 ELSE 0 END AS retry_due;`
 
 // One receipt and its events, at most reapLimit rows. Whoever deletes the
 // receipt has the events; READPAST leaves one to the worker that is settling it

@@ -8,7 +8,10 @@ import (
 
 // Everything that is due goes by the retry index, and nothing else does: with
 // nothing due it is one seek that finds the first key too young. READPAST
-// leaves rows to whoever has them, a manual retry or another worker.
+// leaves rows to whoever has them, a manual retry or another worker. The cast keeps
+// the comparison in the column's type, as in the claim: DATETIME2 has precedence
+// over a DATETIME column, which would be converted (sql-docs,
+// data-type-precedence-transact-sql.md), and FORCESEEK wants a seek.
 const retryDueSQL = `DECLARE @now DATETIME2(3) = SYSUTCDATETIME();
 DECLARE @moved INT;
 
@@ -17,7 +20,7 @@ SET    status = 0,
        retry_at = NULL
 FROM   {events} AS e WITH (INDEX({retry_index}), FORCESEEK, ROWLOCK, READPAST, READCOMMITTEDLOCK)
 WHERE  e.status = 2
-AND    e.retry_at <= @now
+AND    e.retry_at <= CAST(@now AS {retry_at_t})
 OPTION (MAXDOP 1);
 SET @moved = @@ROWCOUNT;
 

@@ -37,6 +37,25 @@ func TestRetryDue(t *testing.T) {
 	}
 }
 
+// A table that was there before may have a coarser time.
+func TestRetryDueOfADatetimeColumn(t *testing.T) {
+	b := newOutbox(t, scripts.Options{})
+	b.recreate("retry_at       DATETIME2(3)  NULL", "retry_at DATETIME NULL")
+	s := b.store()
+	id := b.add("a", 2)
+	b.exec("UPDATE {events} SET status = 2, retry_at = DATEADD(SECOND, -1, SYSUTCDATETIME()) WHERE id = @id", sql.Named("id", id[0]))
+	b.exec("UPDATE {events} SET status = 2, retry_at = DATEADD(HOUR, 1, SYSUTCDATETIME()) WHERE id = @id", sql.Named("id", id[1]))
+
+	if !reap(t, s).RetryDue {
+		t.Error("Reap does not say that something is due")
+	}
+	if n, err := s.RetryDue(testContext(t)); err != nil || n != 1 {
+		t.Errorf("moved %d, %v; want 1", n, err)
+	}
+	b.wantRows(pending, id[0])
+	b.wantRows(row{Status: 2, Retry: true}, id[1])
+}
+
 func TestRetryDueMovesMoreThanABatch(t *testing.T) {
 	b := newOutbox(t, scripts.Options{})
 	s := b.store()

@@ -244,6 +244,7 @@ func (t *table) renderings() []string {
 		"{event_type_varying_t}", c["event_type"].varying(),
 		"{receipt_event_type_t}", t.receiptType.declaration(),
 		"{last_error_t}", c["last_error"].declaration(),
+		"{retry_at_t}", c["retry_at"].declaration(),
 		"{event_type}", c["event_type"].shortText(),
 		"{aggregate_type}", c["aggregate_type"].shortText(),
 		"{aggregate_id}", c["aggregate_id"].shortText(),
