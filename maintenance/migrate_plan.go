@@ -114,15 +114,8 @@ func (m Migration) planIndex(p *migrationPlan, i *tableIndex) {
 // Workers claim through the claim index, and error 308 makes them pause as long
 // as it is away; a unique index keeps duplicates out.
 func (m Migration) standsIn(p *migrationPlan, i *tableIndex) bool {
-	claims := strings.EqualFold(i.name, m.claimIndex())
+	claims := strings.EqualFold(i.name, m.Names.WithDefaults().ClaimIndex)
 	return m.online(p) && (claims || i.unique) && i.includes(m.Column) && !i.disabled
-}
-
-func (m Migration) claimIndex() string {
-	if m.ClaimIndex == "" {
-		return "IX_outbox_claim"
-	}
-	return m.ClaimIndex
 }
 
 // online says whether the change is made so. Under a table lock it makes no
@@ -320,7 +313,7 @@ func (m Migration) describe(p *migrationPlan) {
 		note("the change is not online, as %s: everybody waits who touches the table while every row is rewritten", p.offline)
 	}
 	for _, r := range p.indexes {
-		claims := strings.EqualFold(r.Index, m.claimIndex())
+		claims := strings.EqualFold(r.Index, m.Names.WithDefaults().ClaimIndex)
 		switch {
 		case m.standsIn(p, r.original):
 			note("%s stays, without the column, until the change is done: claims through it cost one lookup an event more", r.Index)

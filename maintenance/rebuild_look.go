@@ -116,7 +116,8 @@ func (l *rebuildLook) indexes(ctx context.Context, conn *sql.Conn) error {
 			if sequential.Valid {
 				s.sequential = &sequential.Bool
 			}
-			s.byHint = s.name == cmp.Or(l.r.ClaimIndex, "IX_outbox_claim") || s.name == cmp.Or(l.r.RetryIndex, "IX_outbox_retry")
+			names := l.r.Names.WithDefaults()
+			s.byHint = strings.EqualFold(s.name, names.ClaimIndex) || strings.EqualFold(s.name, names.RetryIndex)
 			l.report.Indexes = append(l.report.Indexes, newRebuildIndex(s))
 			at = len(l.report.Indexes) - 1
 		}

@@ -177,6 +177,13 @@ func TestRebuildForcedAndNamed(t *testing.T) {
 	if off := b.value("SELECT is_disabled FROM sys.indexes WHERE name = 'IX_outbox_claim'"); off != false {
 		t.Error("the claim index is still disabled")
 	}
+	b.exec("ALTER INDEX IX_outbox_claim ON {events} DISABLE")
+	r = b.rebuild()
+	r.ClaimIndex = "ix_outbox_CLAIM" // a worker's hint finds it in any case
+	plan, err := r.Plan(t.Context())
+	if err != nil || indexOf(t, plan, claim).Action != maintenance.RebuildWhole {
+		t.Errorf("the disabled claim index, by another case: %+v, %v", indexOf(t, plan, claim), err)
+	}
 	r.Index = "IX_none"
 	if _, err := r.Run(t.Context()); !errors.Is(err, maintenance.ErrSetting) {
 		t.Errorf("an unknown index: %v", err)

@@ -63,7 +63,7 @@ func (s *Store) Backlog(ctx context.Context, types []string) (worker.Backlog, er
 		return s.session(ctx, func(ctx context.Context, conn *sql.Conn, st *statements) error {
 			row := conn.QueryRowContext(ctx, st.backlogTotal,
 				sql.Named("table", s.names.Events()),
-				sql.Named("claim_index", s.names.withDefaults().ClaimIndex))
+				sql.Named("claim_index", s.names.WithDefaults().ClaimIndex))
 			if err := row.Scan(&b.Total); err != nil {
 				return err
 			}

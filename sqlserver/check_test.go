@@ -98,6 +98,16 @@ func TestCheckFindsWhatIsWrong(t *testing.T) {
 	}
 }
 
+// The hints of the statements find the indexes in any case, and so must the check.
+func TestCheckTakesAnyCaseOfTheIndexes(t *testing.T) {
+	b := newOutbox(t, scripts.Options{})
+	b.needCatalog()
+	s := b.store(func(c *sqlserver.Config) { c.ClaimIndex, c.RetryIndex = "ix_outbox_CLAIM", "IX_OUTBOX_RETRY" })
+	if err := s.Check(testContext(t)); err != nil {
+		t.Error(err)
+	}
+}
+
 func TestCheckCountsUnknownStatus(t *testing.T) {
 	b := newOutbox(t, scripts.Options{})
 	b.needCatalog()

@@ -46,7 +46,7 @@ type Inspection struct {
 // defaults.
 func Inspect(ctx context.Context, conn *sql.Conn, o InspectOptions) (Inspection, error) {
 	o.BlockSize = cmp.Or(o.BlockSize, 50)
-	o.Names = o.Names.withDefaults()
+	o.Names = o.Names.WithDefaults()
 	o.Types.Schema, o.Types.Table, o.Types.ClaimIndex, o.Types.RetryIndex = o.Schema, o.Table, o.ClaimIndex, o.RetryIndex
 	i := inspector{conn: conn, o: o}
 	var err error

@@ -21,7 +21,8 @@ type Names struct {
 	RetryIndex string // IX_outbox_retry
 }
 
-func (n Names) withDefaults() Names {
+// WithDefaults are the names with the empty fields filled in.
+func (n Names) WithDefaults() Names {
 	n.Schema = cmp.Or(n.Schema, "dbo")
 	n.Table = cmp.Or(n.Table, "outbox_event")
 	n.ClaimIndex = cmp.Or(n.ClaimIndex, "IX_outbox_claim")
@@ -35,7 +36,7 @@ const longestIdentifier = 128
 
 // Validate names the field that cannot be an identifier.
 func (n Names) Validate() error {
-	n = n.withDefaults()
+	n = n.WithDefaults()
 	for _, f := range []struct {
 		field, name, suffix string
 	}{
@@ -73,13 +74,13 @@ func (n Names) Sequence() string  { return n.quoted("_seq") }
 func (n Names) Procedure() string { return n.quoted("_enqueue") }
 
 func (n Names) quoted(suffix string) string {
-	n = n.withDefaults()
+	n = n.WithDefaults()
 	return quoteName(n.Schema) + "." + quoteName(n.Table+suffix)
 }
 
 // String is the event table as a person writes it.
 func (n Names) String() string {
-	n = n.withDefaults()
+	n = n.WithDefaults()
 	return n.Schema + "." + n.Table
 }
 
@@ -92,7 +93,7 @@ func (n Names) Replacer() *strings.Replacer { return n.renderer(nil) }
 // renderer fills the names and the column facts into a statement. The words in
 // braces are replaced once, when the store gets to know its table.
 func (n Names) renderer(t *table) *strings.Replacer {
-	n = n.withDefaults()
+	n = n.WithDefaults()
 	pairs := []string{
 		"{events}", n.Events(),
 		"{receipts}", n.Receipts(),

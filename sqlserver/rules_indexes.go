@@ -87,11 +87,26 @@ type indexNeed struct {
 }
 
 func (n Names) indexNeeds() []indexNeed {
-	n = n.withDefaults()
+	n = n.WithDefaults()
 	return []indexNeed{
 		{n.ClaimIndex, "([status]=(0))", []string{"event_type", "id"}},
 		{n.RetryIndex, "([status]=(2))", []string{"retry_at", "id"}},
 	}
+}
+
+// indexNamed finds an index as the hint of a statement does: names of objects
+// compare by the collation of the database, which is without case unless someone
+// chose another.
+func indexNamed(indexes map[string]index, name string) (index, bool) {
+	if i, ok := indexes[name]; ok {
+		return i, true
+	}
+	for n, i := range indexes {
+		if strings.EqualFold(n, name) {
+			return i, true
+		}
+	}
+	return index{}, false
 }
 
 // problem says what keeps the statements from using the index, and the error
@@ -120,7 +135,7 @@ func indexDefects(indexes map[string]index, names Names) []defect {
 	var found []defect
 	for _, need := range names.indexNeeds() {
 		object := "index " + need.name
-		i, ok := indexes[need.name]
+		i, ok := indexNamed(indexes, need.name)
 		number, problem := int32(308), "is not there"
 		if ok {
 			number, problem = i.problem(need)
@@ -184,7 +199,7 @@ func idIndexDefects(indexes map[string]index, names Names) []defect {
 			Severity: Must, Object: "table " + names.String(),
 			Problem: "no unique index has id as its only key: events are flipped and settled by id (FORCESEEK, error 8622), and no two may have the same",
 			SQL: fmt.Sprintf("ALTER TABLE %s ADD CONSTRAINT %s PRIMARY KEY CLUSTERED (id) WITH (FILLFACTOR = 98, OPTIMIZE_FOR_SEQUENTIAL_KEY = ON);",
-				names.Events(), quoteName("PK_"+names.withDefaults().Table)),
+				names.Events(), quoteName("PK_"+names.WithDefaults().Table)),
 			Advice: "it sorts and writes the whole table: choose a quiet hour",
 		}})
 	}
@@ -216,7 +231,7 @@ const leastFillFactor = 95
 // moreIndexDefects are what costs more than it has to.
 func moreIndexDefects(indexes map[string]index, names Names) []defect {
 	var found []defect
-	claim, retry := names.withDefaults().ClaimIndex, names.withDefaults().RetryIndex
+	claim, retry := names.WithDefaults().ClaimIndex, names.WithDefaults().RetryIndex
 	for name, i := range indexes {
 		// The worker stops without these two; indexDefects mends them in place.
 		named := strings.EqualFold(name, claim) || strings.EqualFold(name, retry)
@@ -228,7 +243,7 @@ func moreIndexDefects(indexes map[string]index, names Names) []defect {
 				Advice:  "outboxctl diagnose says whether anybody reads it",
 			}})
 		}
-		if name != claim || len(i.included) == 0 {
+		if !strings.EqualFold(name, claim) || len(i.included) == 0 {
 			continue
 		}
 		var missing []string

@@ -149,7 +149,7 @@ func (v statusValues) defects(names Names, nullable bool) []defect {
 	if v.proven {
 		return found
 	}
-	check := quoteName("CK_" + names.withDefaults().Table + "_status")
+	check := quoteName("CK_" + names.WithDefaults().Table + "_status")
 	problem := "no trusted CHECK holds status to 0, 1 and 2: a row with another value is never claimed, retried or purged"
 	if !v.counted {
 		problem += fmt.Sprintf("; its values were not counted, as the table has %s", quantity.Of(v.rows, "row"))

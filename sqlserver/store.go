@@ -55,12 +55,12 @@ type Config struct {
 }
 
 func (c Config) withDefaults() Config {
-	c.Names = c.Names.withDefaults()
+	c.Names = c.Names.WithDefaults()
 	c.Version = cmp.Or(c.Version, "dev")
-	c.Lease = cmp.Or(c.Lease, 60*time.Second)
+	c.Lease = cmp.Or(c.Lease, worker.DefaultLease)
 	c.MaxEventBytes = cmp.Or(c.MaxEventBytes, 1<<20)
 	c.MaxBatchBytes = cmp.Or(c.MaxBatchBytes, 16<<20)
-	c.MaxAttempts = cmp.Or(c.MaxAttempts, 10)
+	c.MaxAttempts = cmp.Or(c.MaxAttempts, worker.DefaultMaxAttempts)
 	c.LockTimeout = cmp.Or(c.LockTimeout, 5*time.Second)
 	if c.Logger == nil {
 		c.Logger = zap.NewNop()

@@ -152,8 +152,9 @@ func (b Bench) Plan(ctx context.Context) (Report, error) {
 }
 
 func (b Bench) plan(ctx context.Context, d *sqlserver.Dedicated) (plan, error) {
+	names := b.Names.WithDefaults()
 	p := plan{Report: Report{
-		Table: b.Names.String(), Scratch: schemaName(b.Names) + "." + prefix(tableName(b.Names)),
+		Table: b.Names.String(), Scratch: names.Schema + "." + prefix(names.Table),
 		Rows: b.Rows, Batch: b.Batch, Rounds: b.Rounds, Strategies: b.Strategies, Indexes: Indexes,
 		Leftovers: []Leftover{}, Results: []Result{}, Verdict: []string{}, Notes: []string{},
 	}, columns: make(map[string]sqlserver.ColumnType)}
@@ -204,7 +205,7 @@ func (b Bench) permitted(ctx context.Context, d *sqlserver.Dedicated, p *plan, h
 		return &maintenance.Refusal{Task: "bench claim beside " + p.Table, Found: found, Remedy: remedy}
 	}
 	if len(has.grants) > 0 {
-		return refuse("this login may not make a table in the schema "+schemaName(b.Names)+" and work with it",
+		return refuse("this login may not make a table in the schema "+b.Names.WithDefaults().Schema+" and work with it",
 			"run it as a member of db_owner, or give it the right: "+strings.Join(has.grants, " "))
 	}
 	answer, err := ask(ctx, d, "see whether the costs of statements can be read", func(conn *sql.Conn) error {

@@ -39,7 +39,7 @@ func readRights(ctx context.Context, conn *sql.Conn, n sqlserver.Names) (rights,
 	names := []string{"ALTER", "SELECT", "INSERT", "UPDATE", "DELETE"}
 	has := make([]sql.NullBool, len(names))
 	into := []any{&create, &has[0], &has[1], &has[2], &has[3], &has[4], &user}
-	if err := conn.QueryRowContext(ctx, rightsSQL, sql.Named("schema", quoted(schemaName(n)))).Scan(into...); err != nil {
+	if err := conn.QueryRowContext(ctx, rightsSQL, sql.Named("schema", quoted(n.WithDefaults().Schema))).Scan(into...); err != nil {
 		return rights{}, fmt.Errorf("ask for the rights of this login: %w", err)
 	}
 	var r rights
@@ -53,7 +53,7 @@ func readRights(ctx context.Context, conn *sql.Conn, n sqlserver.Names) (rights,
 		}
 	}
 	if len(missing) > 0 {
-		r.grants = append(r.grants, fmt.Sprintf("GRANT %s ON SCHEMA::%s TO %s;", strings.Join(missing, ", "), quoted(schemaName(n)), quoted(user.String)))
+		r.grants = append(r.grants, fmt.Sprintf("GRANT %s ON SCHEMA::%s TO %s;", strings.Join(missing, ", "), quoted(n.WithDefaults().Schema), quoted(user.String)))
 	}
 	return r, nil
 }

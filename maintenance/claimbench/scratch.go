@@ -1,7 +1,6 @@
 package claimbench
 
 import (
-	"cmp"
 	"context"
 	"crypto/rand"
 	"database/sql"
@@ -119,13 +118,9 @@ func prefix(table string) string {
 func scratchNames(n sqlserver.Names) sqlserver.Names {
 	random := make([]byte, randomBytes)
 	_, _ = rand.Read(random) // never fails (crypto/rand)
-	n.Table = prefix(tableName(n)) + hex.EncodeToString(random)
+	n.Table = prefix(n.WithDefaults().Table) + hex.EncodeToString(random)
 	return n
 }
-
-func tableName(n sqlserver.Names) string { return cmp.Or(n.Table, "outbox_event") }
-
-func schemaName(n sqlserver.Names) string { return cmp.Or(n.Schema, "dbo") }
 
 // ours says whether a name is one that scratchNames makes.
 func ours(name, prefix string) bool {
@@ -137,8 +132,9 @@ var scratchEnd = regexp.MustCompile(fmt.Sprintf(`^[0-9a-f]{%d}$`, 2*randomBytes)
 
 // readLeftovers finds what earlier runs have left.
 func readLeftovers(ctx context.Context, conn *sql.Conn, n sqlserver.Names) ([]Leftover, error) {
-	begin := prefix(tableName(n))
-	rows, err := conn.QueryContext(ctx, leftoversSQL, sql.Named("schema", schemaName(n)), sql.Named("prefix", begin), sql.Named("key", keyPrefix))
+	n = n.WithDefaults()
+	begin := prefix(n.Table)
+	rows, err := conn.QueryContext(ctx, leftoversSQL, sql.Named("schema", n.Schema), sql.Named("prefix", begin), sql.Named("key", keyPrefix))
 	if err != nil {
 		return nil, fmt.Errorf("look for tables that an earlier run left: %w", err)
 	}
@@ -176,7 +172,7 @@ func (s *scratch) render(text string) string {
 	}
 	pairs := []string{
 		"{events}", s.names.Events(), "{receipts}", s.names.Receipts(),
-		"{primary_key}", quote.ID(keyPrefix + s.names.Table), "{claim_index}", quote.ID(cmp.Or(s.names.ClaimIndex, "IX_outbox_claim")),
+		"{primary_key}", quote.ID(keyPrefix + s.names.Table), "{claim_index}", quote.ID(s.names.WithDefaults().ClaimIndex),
 		"{include}", include, "{columns}", strings.Join(definitions(s.columns), ",\n    "),
 	}
 	for _, c := range s.columns {

@@ -94,16 +94,16 @@ func TestScratchNames(t *testing.T) {
 	long := strings.Repeat("ä", 120)
 	for _, n := range []sqlserver.Names{{}, {Schema: "x", Table: "y"}, {Table: long}, {Table: "it's ]odd["}} {
 		a, b := scratchNames(n), scratchNames(n)
-		if a == b || a.Table == tableName(n) || a.Schema != n.Schema || a.Validate() != nil {
+		if a == b || a.Table == n.WithDefaults().Table || a.Schema != n.Schema || a.Validate() != nil {
 			t.Errorf("%v gives %v and %v: %v", n, a, b, a.Validate())
 		}
-		begin := prefix(tableName(n))
+		begin := prefix(n.WithDefaults().Table)
 		for _, name := range []string{a.Table, b.Table} {
 			if !ours(name, begin) || len([]rune(keyPrefix+name)) > 128 || len([]rune("PK_"+name+"_claim")) > 128 {
 				t.Errorf("%s is not taken for ours, or too long", name)
 			}
 		}
-		for _, name := range []string{tableName(n), begin, begin + "results", a.Table + "_old", a.Table + "_claim", "x" + a.Table, begin + "0123456"} {
+		for _, name := range []string{n.WithDefaults().Table, begin, begin + "results", a.Table + "_old", a.Table + "_claim", "x" + a.Table, begin + "0123456"} {
 			if ours(name, begin) {
 				t.Errorf("%s is taken for ours", name)
 			}

@@ -90,11 +90,7 @@ func isGuard(trigger string) bool { return strings.HasPrefix(trigger, maintenanc
 func (v *visit) otherModules(ctx context.Context, all bool) ([]Finding, error) {
 	const check = "modules"
 	const again = "create them again behind SET QUOTED_IDENTIFIER ON; SET ANSI_NULLS ON; (sqlcmd starts with the first OFF: use -I)"
-	table := v.Table
-	if table == "" {
-		table = "outbox_event"
-	}
-	modules, err := v.names(ctx, doctorModulesSQL, sql.Named("table", table))
+	modules, err := v.names(ctx, doctorModulesSQL, sql.Named("table", v.Names.WithDefaults().Table))
 	switch {
 	case err != nil:
 		return nil, err
