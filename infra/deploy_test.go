@@ -243,3 +243,23 @@ func TestStandardRatesLeaveTheReceiversTheirCredits(t *testing.T) {
 		t.Errorf("%d parameter files are for the Standard tier", seen)
 	}
 }
+
+// TestTheNewDatabaseHoldsTheEvents of the rate that its parameter file is for: one that
+// is full refuses its writers.
+func TestTheNewDatabaseHoldsTheEvents(t *testing.T) {
+	f := bicep(t)["parameters/standard-new-database.bicepparam"]
+	if f == nil {
+		t.Fatal("there is no parameter file with a new database")
+	}
+	holds, err := strconv.ParseFloat(f.vars["databaseGigabytes"].Text, 64)
+	if err != nil {
+		t.Fatal(err)
+	}
+	plan, err := sizing.Size(sizing.Workload{EventsPerSecond: 350, PayloadBytes: 600})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if plan.StorageGB > holds {
+		t.Errorf("350 events/s take %v GB, and the database holds %v", plan.StorageGB, holds)
+	}
+}

@@ -79,6 +79,10 @@ param databaseName string = 'outbox'
 @description('Size of the database that is made.')
 param databaseSku object = { name: 'GP_Gen5', tier: 'GeneralPurpose', family: 'Gen5', capacity: 2 }
 
+@description('How large its data may become, in GB: then writers are refused (error 40544), and it is what the storage is billed by. outboxctl size says what the events take; add what else is in it. Hyperscale needs none.')
+@minValue(1)
+param databaseGigabytes int = 32
+
 @description('Display name of the Entra group or user that administers the server that is made.')
 param sqlAdminLogin string = ''
 
@@ -271,6 +275,7 @@ module sql 'modules/sql.bicep' = if (createSql) {
     location: location
     databaseName: databaseName
     databaseSku: databaseSku
+    databaseGigabytes: databaseGigabytes
     adminLogin: sqlAdminLogin
     adminObjectId: sqlAdminObjectId
     adminType: sqlAdminType

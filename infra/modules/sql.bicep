@@ -3,6 +3,7 @@ param name string
 param location string
 param databaseName string
 param databaseSku object
+param databaseGigabytes int
 param adminLogin string
 param adminObjectId string
 param adminType string
@@ -44,6 +45,9 @@ resource database 'Microsoft.Sql/servers/databases@2025-01-01' = {
   sku: databaseSku
   properties: {
     zoneRedundant: false
+    // Unset it is 32 GB, whatever the size (sql-docs, create-database-transact-sql.md);
+    // Hyperscale grows by itself.
+    maxSizeBytes: databaseSku.tier == 'Hyperscale' ? null : databaseGigabytes * 1024 * 1024 * 1024
   }
 }
 
