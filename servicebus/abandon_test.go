@@ -60,6 +60,22 @@ func paid(n int) []worker.Event {
 	return events
 }
 
+// slowly sends a batch to payments that is stored at once and answered as late as
+// told. It returns, when the batch is under way, where its outcomes will be.
+func slowly(t *testing.T, server *emulator.Server, p *servicebus.Publisher, batch []worker.Event, late time.Duration) <-chan []worker.Outcome {
+	t.Helper()
+	var arrived sync.Once
+	underWay := make(chan struct{})
+	server.Inject(emulator.Fault{Kind: emulator.Delay, Entity: payments, Duration: late, Match: func(emulator.Message) bool {
+		arrived.Do(func() { close(underWay) })
+		return true
+	}})
+	outcomes := make(chan []worker.Outcome, 1)
+	go func() { outcomes <- p.Publish(t.Context(), batch) }()
+	<-underWay
+	return outcomes
+}
+
 // slowWhileAbandoned has a batch under way to payments, its answer as late as
 // told, when the connection is abandoned because a call for orders hangs on it.
 // Once that is done it returns where the batch's outcomes will be.
@@ -74,15 +90,7 @@ func slowWhileAbandoned(t *testing.T, server *emulator.Server, p *servicebus.Pub
 	go func() { hung <- p.Publish(ctx, manyEvents(2, 10)) }()
 	<-credential.hangs
 
-	var arrived sync.Once
-	underWay := make(chan struct{})
-	server.Inject(emulator.Fault{Kind: emulator.Delay, Entity: payments, Duration: late, Match: func(emulator.Message) bool {
-		arrived.Do(func() { close(underWay) })
-		return true
-	}})
-	slow := make(chan []worker.Outcome, 1)
-	go func() { slow <- p.Publish(t.Context(), batch) }()
-	<-underWay
+	slow := slowly(t, server, p, batch, late)
 	cancel()
 	wantAll(t, <-hung, worker.Unsent)
 	return slow
@@ -151,4 +159,20 @@ func TestCloseCutsOffAnAbandonedConnection(t *testing.T) {
 	}
 	wantAll(t, <-slow, worker.Unsent)
 	wantConnections(t, server, 0)
+}
+
+// The known limit of the package's comment, where azservicebus sends twice: should
+// this fail after an upgrade, the comment has become too modest.
+func TestARefusalBreaksTheConnectionOfOthers(t *testing.T) {
+	t.Parallel()
+	server, p, _ := hanging(t)
+	wantAll(t, p.Publish(t.Context(), paid(1)), worker.Sent)
+	wantAll(t, p.Publish(t.Context(), manyEvents(1, 10)), worker.Sent)
+	slow := slowly(t, server, p, paid(10)[1:], time.Hour)
+	server.Inject(emulator.Fault{Kind: emulator.Reject, Entity: orders, Condition: "contoso:bad-message", Times: emulator.Forever, Match: eventID(2)})
+	wantVerdicts(t, p.Publish(inTime(t, time.Minute), manyEvents(2, 10)[1:]), "f")
+	wantAll(t, <-slow, worker.Sent)
+	if got := server.Counts(payments).Active; got != 1+2*9 {
+		t.Errorf("payments holds %d messages, want 9 of 10 twice", got)
+	}
 }

@@ -11,7 +11,15 @@
 //
 // Delivery is at least once. A confirmation that got lost leaves an event
 // Unsent although the broker has it; the same MessageID goes out again, and the
-// entity drops it where its duplicate detection is on.
+// entity drops it where its duplicate detection is on. Nothing here cuts off a
+// send that is well under way, but azservicebus does: it closes the connection,
+// with the sends of all entities on it, when the broker refuses one message with
+// amqp:internal-error, amqp:connection:forced or a condition that it does not
+// know (internal/errors.go, GetRecoveryKind). And it sends again by itself what
+// had no answer: at once after a detach, and once more after some 0.3 s, when the
+// link or the connection is back (internal/amqpLinks.go, Retry). The first of the
+// two cannot be switched off, the second only together with the pauses between
+// its attempts to renew a token; see retryOptions.
 //
 // A known limit: a delivery that the broker ends with the released or modified
 // state is reported by azservicebus as a success, and nothing of it can be seen
