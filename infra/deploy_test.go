@@ -113,11 +113,19 @@ func TestTheBacklogQuery(t *testing.T) {
 	}
 }
 
-// counted is what KEDA gets: one number, never NULL, which it scans into a float64.
-// Here it is that of an empty table.
+// counted is what KEDA gets with the rights of docs/deploy.md: one number, never NULL,
+// which it scans into a float64. Here it is that of an empty table.
 func counted(t *testing.T, query string) (n float64) {
 	t.Helper()
-	db, err := sql.Open("sqlserver", embedded(t).SQL.DSN())
+	stack := embedded(t)
+	user := regexp.MustCompile(`CREATE USER \[outbox-scaler\] WITH PASSWORD = '(.+)';\n *GRANT .+;`).FindStringSubmatch(source(t, "../docs/deploy.md"))
+	if user == nil {
+		t.Fatal("docs/deploy.md has no user for the scaler")
+	}
+	if _, err := stack.SQL.Exec(t.Context(), user[0]); err != nil {
+		t.Fatal(err)
+	}
+	db, err := sql.Open("sqlserver", stack.SQL.DSNFor("outbox-scaler", user[1]))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -44,7 +44,7 @@ case ${1:-} in
 	export OUTBOX_TEST_SERVICEBUS_ENTITY=outbox-suite OUTBOX_TEST_SERVICEBUS_DUPLICATES=outbox-suite-duplicates
 	;;
 --embedded)
-	work=$(mktemp -d)
+	work=$(mktemp -d) engines=
 	trap 'kill "$engines" 2>/dev/null || true; rm -rf "$work"' EXIT
 	go build -o "$work/" ./cmd/outbox-dev
 	"$work/outbox-dev" serve --sql-addr 127.0.0.1:0 --amqp-addr 127.0.0.1:0 >"$work/env" 2>"$work/log" &
