@@ -196,7 +196,7 @@ func (p Pause) state(ctx context.Context, c *connection) (r PauseResult, known b
 	err = c.do(ctx, "read the controls of "+p.Names.String(), func(ctx context.Context, conn *sql.Conn) error {
 		var was sql.NullBool
 		row := conn.QueryRowContext(ctx, p.Replacer().Replace(controlStateSQL),
-			sql.Named("scope", string(p.Scope)), sql.Named("name", p.Name), sql.Named("live_s", int64(WorkerLiveFor/time.Second)))
+			sql.Named("scope", string(p.Scope)), sql.Named("name", p.Name), sql.Named("live_s", int64(workerLiveFor/time.Second)))
 		err := row.Scan(&was, &r.Workers)
 		r.WasPaused, known = was.Bool, was.Valid
 		return err

@@ -20,9 +20,8 @@ const (
 	// failedByTypeCap is where counting failed events by type stops: the retry
 	// index does not hold the type, so that each costs a key lookup.
 	failedByTypeCap = 1000
-	// WorkerLiveFor is how long after its last heartbeat a worker counts as
-	// living: three times what lies between two.
-	WorkerLiveFor = 30 * time.Second
+	// workerLiveFor is how long after its last heartbeat a worker counts as living.
+	workerLiveFor = 3 * worker.DefaultHeartbeatEvery
 )
 
 // Status is what waits in an outbox, who works on it and what stands in the way.
@@ -213,7 +212,7 @@ func (s *Status) readWorkers(ctx context.Context, conn *sql.Conn, t Target, type
 			return err
 		}
 		w.LeaseSeconds, w.UpSeconds, w.SeenSecondsAgo = seconds(leaseMS), seconds(upMS), seconds(seenMS)
-		w.Live = w.SeenSecondsAgo <= WorkerLiveFor.Seconds()
+		w.Live = w.SeenSecondsAgo <= workerLiveFor.Seconds()
 		w.Breakers = []worker.Breaker{}
 		// What another version wrote in another form is no reason to fail.
 		w.unreadable = breakers.Valid && json.Unmarshal([]byte(breakers.String), &w.Breakers) != nil

@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"fmt"
 	"io"
 	"time"
 
@@ -11,6 +12,7 @@ import (
 	"azsqloutbox/maintenance"
 	"azsqloutbox/maintenance/doctor"
 	"azsqloutbox/scripts"
+	"azsqloutbox/worker"
 )
 
 type doctorCmd struct {
@@ -21,6 +23,23 @@ type doctorCmd struct {
 	BlockSize       int64          `env:"-" default:"50" help:"How many ids a writer takes with one value of the sequence."`
 	Grants          bool           `env:"-" xor:"grants" help:"Print only the script that gives a worker what it needs."`
 	JobGrants       bool           `env:"-" xor:"grants" help:"Print only the script that gives the jobs, purge and rebuild, what they need."`
+}
+
+// Validate is called by the parser. A zero would be the default further down, and
+// what no worker may have says nothing about one.
+func (c *doctorCmd) Validate() error {
+	const day = 24 * time.Hour
+	switch {
+	case c.BlockSize < 1:
+		return fmt.Errorf("--block-size is %d, it must be 1 or more", c.BlockSize)
+	case c.Lease < time.Second || c.Lease > day:
+		return fmt.Errorf("--lease is %s, it may be 1s to 24h", c.Lease)
+	case c.PublishDeadline != nil && *c.PublishDeadline < time.Millisecond:
+		return fmt.Errorf("--publish-deadline is %s, it may be 1ms and more", *c.PublishDeadline)
+	case c.ServiceBus.SendTimeout < time.Second || c.ServiceBus.SendTimeout > day:
+		return fmt.Errorf("--servicebus-send-timeout is %s, it may be 1s to 24h", c.ServiceBus.SendTimeout)
+	}
+	return nil
 }
 
 // Run examines database and broker.
@@ -76,7 +95,7 @@ func printGrants(a *app, render func(scripts.Options) (string, error)) error {
 }
 
 func (c *doctorCmd) config(t maintenance.Target) doctor.Config {
-	deadline := min(20*time.Second, c.Lease/2)
+	deadline := min(worker.DefaultPublishDeadline, c.Lease/2)
 	if c.PublishDeadline != nil {
 		deadline = *c.PublishDeadline
 	}

@@ -22,29 +22,21 @@ type failedCmd struct {
 
 // failedFilter chooses events.
 type failedFilter struct {
-	ID        []int64       `env:"-" name:"id" placeholder:"ID" help:"These events; may be given several times or as a list."`
-	EventType *string       `env:"-" placeholder:"NAME" help:"Events of this type."`
-	OlderThan time.Duration `env:"-" placeholder:"DURATION" help:"Events written before that."`
-	Error     *string       `env:"-" placeholder:"TEXT" help:"Events whose last error has this text."`
-	Parked    bool          `env:"-" help:"Only those that wait for a person."`
-	Waiting   bool          `env:"-" help:"Only those that come back by themselves."`
+	ID        []int64        `env:"-" name:"id" placeholder:"ID" help:"These events; may be given several times or as a list."`
+	EventType string         `env:"-" placeholder:"NAME" help:"Events of this type."`
+	OlderThan *time.Duration `env:"-" placeholder:"DURATION" help:"Events written before that, at least 1s ago."`
+	Error     string         `env:"-" placeholder:"TEXT" help:"Events whose last error has this text."`
+	Parked    bool           `env:"-" help:"Only those that wait for a person."`
+	Waiting   bool           `env:"-" help:"Only those that come back by themselves."`
 }
 
 func (f failedFilter) filter() (maintenance.FailedFilter, error) {
-	m := maintenance.FailedFilter{IDs: f.ID, OlderThan: f.OlderThan, Parked: f.Parked, Waiting: f.Waiting}
-	for _, text := range []struct {
-		flag  string
-		typed *string
-		to    *string
-	}{{"--event-type", f.EventType, &m.EventType}, {"--error", f.Error, &m.Error}} {
-		if text.typed == nil {
-			continue
+	m := maintenance.FailedFilter{IDs: f.ID, EventType: f.EventType, Error: f.Error, Parked: f.Parked, Waiting: f.Waiting}
+	if f.OlderThan != nil {
+		if *f.OlderThan == 0 { // in the filter it would be any age
+			return m, usageError{errors.New("--older-than is 0s, it must be at least 1s")}
 		}
-		// A variable that was never set must not mean all events.
-		if *text.typed == "" {
-			return m, usageError{fmt.Errorf("%s is empty", text.flag)}
-		}
-		*text.to = *text.typed
+		m.OlderThan = *f.OlderThan
 	}
 	if err := m.Validate(); err != nil {
 		return m, usageError{err}
@@ -54,7 +46,7 @@ func (f failedFilter) filter() (maintenance.FailedFilter, error) {
 
 // chosen says whether anything was chosen: an empty filter means every event.
 func (f failedFilter) chosen() bool {
-	return len(f.ID) > 0 || f.EventType != nil || f.OlderThan > 0 || f.Error != nil || f.Parked || f.Waiting
+	return len(f.ID) > 0 || f.EventType != "" || f.OlderThan != nil || f.Error != "" || f.Parked || f.Waiting
 }
 
 type failedListCmd struct {
@@ -152,7 +144,7 @@ func (c *failedShowCmd) Run(ctx context.Context, a *app) error {
 type failedAct struct {
 	failedFilter
 	All     bool   `env:"-" help:"Every failed event, where nothing else chooses."`
-	Limit   int    `env:"-" placeholder:"N" help:"So many at most."`
+	Limit   *int   `env:"-" placeholder:"N" help:"So many at most. Default: no bound."`
 	By      string `env:"-" placeholder:"NAME" help:"Who does it. Default: user@host."`
 	Execute bool   `env:"-" help:"Do it. Without it only the plan is shown."`
 }
@@ -193,6 +185,12 @@ func (c failedAct) run(ctx context.Context, a *app, s maintenance.SettleFailed) 
 	if c.chosen() == c.All {
 		return usageError{errors.New("choose events by --id, --event-type, --older-than, --error, --parked or --waiting, or say --all")}
 	}
+	if c.Limit != nil {
+		if *c.Limit < 1 { // below, 0 is no bound
+			return usageError{fmt.Errorf("--limit is %d, it must be 1 or more", *c.Limit)}
+		}
+		s.Limit = *c.Limit
+	}
 	t, closeDB, err := a.target()
 	if err != nil {
 		return err
@@ -200,7 +198,7 @@ func (c failedAct) run(ctx context.Context, a *app, s maintenance.SettleFailed) 
 	defer closeDB()
 	report, done := a.progress()
 	t.Progress = report
-	s.Target, s.Limit, s.By = t, c.Limit, cmp.Or(c.By, whoAmI())
+	s.Target, s.By = t, cmp.Or(c.By, whoAmI())
 	if err := s.Validate(); err != nil {
 		return usageError{err}
 	}

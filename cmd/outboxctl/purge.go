@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"text/tabwriter"
@@ -22,6 +23,9 @@ type purgeCmd struct {
 
 // Run shows the plan and, with --execute, deletes.
 func (c *purgeCmd) Run(ctx context.Context, a *app) error {
+	if c.Batch == 0 { // below, 0 is the default
+		return usageError{errors.New("--batch is 0, it may be 1 to 2000")}
+	}
 	purge := maintenance.Purge{Retention: c.Retention, Batch: c.Batch, Pause: c.Pause, MaxDuration: c.MaxDuration}
 	if c.Window != "" {
 		window, err := maintenance.ParseHours(c.Window)

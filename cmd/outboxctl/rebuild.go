@@ -20,7 +20,7 @@ type rebuildCmd struct {
 	Offline         bool          `env:"-" xor:"online" help:"While nobody can use the table, for editions that cannot do it online."`
 	MaxDuration     time.Duration `env:"-" default:"60m" help:"Pause a resumable rebuild after so long, and begin no other; whole minutes to 168h. One that is not resumable runs to its end."`
 	LowPriorityWait time.Duration `env:"-" default:"1m" help:"How long an online rebuild lets others pass before it gives up; whole minutes. 0 lets nobody pass, for the two seconds of a lock."`
-	MaxDOP          int           `env:"-" name:"maxdop" placeholder:"N" help:"Threads of a rebuild at most. Default: the server's."`
+	MaxDOP          *int          `env:"-" name:"maxdop" placeholder:"N" help:"Threads of a rebuild at most, 1 to 64. Default: the server's."`
 	Force           bool          `env:"-" help:"Rebuild what gains nothing too."`
 	Abort           bool          `env:"-" help:"Give paused rebuilds up instead: what they have built is dropped."`
 	Execute         bool          `env:"-" help:"Do it. Without it only the plan is shown."`
@@ -35,7 +35,10 @@ func (c *rebuildCmd) Run(ctx context.Context, a *app) error {
 	defer closeDB()
 	r := maintenance.Rebuild{
 		Target: target, Index: c.Index, FillFactor: c.FillFactor, Offline: c.Offline,
-		MaxDuration: c.MaxDuration, LowPriorityWait: c.LowPriorityWait, MaxDOP: c.MaxDOP, Force: c.Force,
+		MaxDuration: c.MaxDuration, LowPriorityWait: c.LowPriorityWait, Force: c.Force,
+	}
+	if c.MaxDOP != nil {
+		r.MaxDOP = *c.MaxDOP
 	}
 	if err := c.check(r); err != nil {
 		return usageError{err}
@@ -62,6 +65,8 @@ func (c *rebuildCmd) check(r maintenance.Rebuild) error {
 		return errors.New("--fillfactor is 0, it may be 1 to 100")
 	case c.MaxDuration == 0:
 		return errors.New("--max-duration is 0, it may be 1m to 168h")
+	case c.MaxDOP != nil && *c.MaxDOP == 0:
+		return errors.New("--maxdop is 0, it may be 1 to 64")
 	case c.Abort && c.Force:
 		return errors.New("--abort and --force exclude each other")
 	}

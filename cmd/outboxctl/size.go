@@ -15,7 +15,7 @@ import (
 
 type sizeCmd struct {
 	EventsPerSecond float64       `env:"-" required:"" placeholder:"N" help:"Events a second at the peak."`
-	Average         float64       `env:"-" placeholder:"N" help:"Events a second over a whole retention, for storage. Default: the peak."`
+	Average         *float64      `env:"-" placeholder:"N" help:"Events a second over a whole retention, for storage. Default: the peak."`
 	Payload         int           `env:"-" required:"" placeholder:"BYTES" help:"An average payload, in bytes of UTF-8."`
 	Headers         int           `env:"-" placeholder:"BYTES" help:"What the headers column holds on average. Default 0."`
 	Retention       time.Duration `env:"-" default:"72h" help:"How long sent events stay until the purge takes them."`
@@ -36,11 +36,16 @@ var tiers = map[string]sizing.Tier{
 func (c *sizeCmd) Run(a *app) error {
 	tier, known := tiers[strings.ToLower(c.Tier)]
 	w := sizing.Workload{
-		EventsPerSecond: c.EventsPerSecond, AverageEventsPerSecond: c.Average,
-		PayloadBytes: c.Payload, HeaderBytes: c.Headers, Retention: c.Retention, Outage: c.Outage,
+		EventsPerSecond: c.EventsPerSecond,
+		PayloadBytes:    c.Payload, HeaderBytes: c.Headers, Retention: c.Retention, Outage: c.Outage,
 		Tier: tier, Unicode: c.Unicode, SlimClaimIndex: c.Slim, Subscriptions: c.Subscriptions,
 	}
+	if c.Average != nil {
+		w.AverageEventsPerSecond = *c.Average
+	}
 	switch {
+	case c.Average != nil && *c.Average == 0: // below, 0 is the peak
+		return usageError{errors.New("--average is 0, must be above 0")}
 	case !known:
 		return usageError{fmt.Errorf("--tier is %q, must be gp, bc or hyperscale", c.Tier)}
 	case c.Retention == 0:

@@ -49,6 +49,7 @@ func TestWrongSettingsExitTwoWithOneLine(t *testing.T) {
 		{"no schema", []string{"--schema", ""}, "--schema"},
 		{"no port", []string{"--listen", "nonsense"}, "--listen"},
 		{"no address", []string{"--listen", ""}, "--listen"},
+		{"no source", []string{"--source", ""}, "--source"},
 		{"no such port", []string{"--listen", ":99999"}, "--listen"},
 		{"a DSN whose flag was forgotten", []string{"sqlserver://sa:s3cret-pw@h?database=x"}, "unexpected argument"},
 		{"a connection string behind another flag", []string{"--lease", goodBus}, "--lease"},
@@ -64,10 +65,13 @@ func TestWrongSettingsExitTwoWithOneLine(t *testing.T) {
 		{"DSN without a database", []string{"--sql-dsn", "sqlserver://sa:s3cret-pw@h"}, "database"},
 		{"connection string that is none", []string{"--servicebus-connection-string", "SharedAccessKey=c2VjcmV0LWtleQ=="}, "ConnectionString"},
 		{"two ways to the broker", []string{"--servicebus-namespace", "a.servicebus.windows.net"}, "servicebus-namespace"},
-		{"unknown credential", []string{"--servicebus-credential", "magic", "--servicebus-connection-string=", "--servicebus-namespace", "a.servicebus.windows.net"}, "credential"},
+		{"unknown credential", []string{"--servicebus-credential", "magic", "--servicebus-namespace", "a.servicebus.windows.net"}, "credential"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			args := append([]string{"--sql-dsn", goodDSN, "--servicebus-connection-string", goodBus, "--entity", "q", "--listen", "off"}, tt.args...)
+			args := append([]string{"--sql-dsn", goodDSN, "--entity", "q", "--listen", "off"}, tt.args...)
+			if tt.args[0] != "--servicebus-credential" { // which is for a namespace
+				args = append([]string{"--servicebus-connection-string", goodBus}, args...)
+			}
 			code, stdout, stderr := outboxWorker(t, t.Context(), args...)
 			if code != 2 {
 				t.Errorf("exit code %d, want 2", code)

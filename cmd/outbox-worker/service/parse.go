@@ -3,6 +3,7 @@ package service
 import (
 	"fmt"
 	"io"
+	"reflect"
 	"runtime"
 	"runtime/debug"
 	"slices"
@@ -100,7 +101,7 @@ func ParseCommand(target any, name, what string, unused map[string][]string, arg
 		panic(err) // the struct tags are wrong, whatever was typed
 	}
 	if chosen, err = parser.Parse(args); err == nil {
-		err = emptyList(chosen)
+		err = typedEmpty(chosen)
 	}
 	if err != nil {
 		fmt.Fprintf(stderr, "%s: %s (--help lists all settings)\n", name, withoutSecrets(err.Error(), args))
@@ -109,17 +110,19 @@ func ParseCommand(target any, name, what string, unused map[string][]string, arg
 	return chosen, 0, true
 }
 
-// emptyList refuses a list that was typed and names nothing: the parser takes it for
-// one that was not given, and a shell variable that was never set must not mean
-// everything.
-func emptyList(chosen *kong.Context) error {
+// typedEmpty refuses a flag that was typed with nothing in it, and a list with an
+// empty name: a shell variable that was never set must not mean all indexes, any
+// hour of the day, or the default. An empty environment variable is for its
+// setting to judge.
+func typedEmpty(chosen *kong.Context) error {
 	for _, typed := range chosen.Path {
-		if typed.Flag == nil || !typed.Flag.IsSlice() {
+		if typed.Flag == nil {
 			continue
 		}
-		names, _ := typed.Flag.Target.Interface().([]string)
-		if typed.Flag.Target.Len() == 0 || slices.Contains(names, "") {
-			return fmt.Errorf("--%s: a name in it is empty", typed.Flag.Name)
+		v := reflect.Indirect(typed.Flag.Target)
+		names, _ := v.Interface().([]string)
+		if kind := v.Kind(); (kind == reflect.String || kind == reflect.Slice) && v.Len() == 0 || slices.Contains(names, "") {
+			return fmt.Errorf("--%s is empty, or an item of it is", typed.Flag.Name)
 		}
 	}
 	return nil
