@@ -5,6 +5,8 @@ import (
 	"errors"
 	"fmt"
 	"time"
+
+	"azsqloutbox/internal/quantity"
 )
 
 // Check is the pre-check: it reads and changes nothing. The report is there also
@@ -75,7 +77,7 @@ func (m Migration) goOnWith(r *MigrationReport, err error) error {
 	if r.Rows == 0 {
 		return fmt.Errorf("%s ended before it had looked at a row: %w", m.op("the check"), err)
 	}
-	return fmt.Errorf("%s ended after %d rows: go on with --from-id %d, and add what it finds to this: %w", m.op("the check"), r.Rows, r.nextID, err)
+	return fmt.Errorf("%s ended after %s: go on with --from-id %d, and add what it finds to this: %w", m.op("the check"), quantity.Of(r.Rows, "row"), r.nextID, err)
 }
 
 // errNotClean ends a transaction whose check found something.

@@ -10,6 +10,7 @@ import (
 	"strings"
 	"testing"
 
+	"azsqloutbox/internal/quantity"
 	"azsqloutbox/maintenance"
 	"azsqloutbox/scripts"
 	"azsqloutbox/sqlserver"
@@ -223,7 +224,7 @@ func TestCheckGoesOnWhereItWasInterrupted(t *testing.T) {
 		t.Fatalf("%+v, %v", first, err)
 	}
 	through, _ := strconv.ParseInt(first.ThroughID, 10, 64)
-	if want := fmt.Sprintf("ended after %d rows: go on with --from-id %d", first.Rows, through+1); !strings.Contains(err.Error(), want) {
+	if want := fmt.Sprintf("ended after %s: go on with --from-id %d", quantity.Of(first.Rows, "row"), through+1); !strings.Contains(err.Error(), want) {
 		t.Errorf("error %q lacks %q", err, want)
 	}
 	m = b.migration()

@@ -67,6 +67,14 @@ func (s *Status) warn(leases map[float64]bool, sources map[string]bool) {
 			warn("the breakers of %s cannot be read: it may be of another version (%s)", w.Owner, w.Version)
 		}
 	}
+	for _, p := range s.Pauses {
+		switch {
+		case p.Scope == worker.ScopeAll && p.Name != "":
+			warn("in %s_control is a row of the scope all with the name %q, which no command of outboxctl writes: it pauses everything, and resume does not end it. Delete the row", s.Table, p.Name)
+		case !p.Scope.Known():
+			warn("in %s_control is a row of the unknown scope %q: no worker of this version obeys it. It is of another version, or mistyped", s.Table, p.Scope)
+		}
+	}
 	live, paused := 0, 0
 	for _, w := range s.Workers {
 		if w.Live {
@@ -80,7 +88,7 @@ func (s *Status) warn(leases map[float64]bool, sources map[string]bool) {
 		warn("no worker lives, and what waits is %s", quantity.Of(s.Pending+s.InFlight, "event"))
 	}
 	if paused > 0 {
-		warn("%d of %d living workers were started with --paused and wait: outboxctl resume --all --execute lets them begin", paused, live)
+		warn("started with --paused and waiting: %d of %s; outboxctl resume --all --execute lets them begin", paused, quantity.Of(live, "living worker"))
 	}
 	if len(leases) > 1 {
 		warn("living workers have different leases: give all of them the same --lease")

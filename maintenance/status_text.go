@@ -7,6 +7,7 @@ import (
 	"text/tabwriter"
 	"time"
 
+	"azsqloutbox/internal/quantity"
 	"azsqloutbox/worker"
 )
 
@@ -14,8 +15,8 @@ import (
 func (s Status) Text(out io.Writer) error {
 	w := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
 	fmt.Fprintf(w, "%s at %s\n", Printable(s.Table), s.At.UTC().Format(time.RFC3339))
-	fmt.Fprintf(w, "pending %d, oldest %s; in flight %d in %d claims; failed: %d waiting, %d parked; %.0f events/s\n",
-		s.Pending, age(s.OldestPendingSeconds), s.InFlight, s.OpenReceipts, s.Waiting, s.Parked, s.EventsPerSecond)
+	fmt.Fprintf(w, "pending %d, oldest %s; in flight %d in %s; failed: %d waiting, %d parked; %.0f events/s\n",
+		s.Pending, age(s.OldestPendingSeconds), s.InFlight, quantity.Of(s.OpenReceipts, "claim"), s.Waiting, s.Parked, s.EventsPerSecond)
 	for _, warning := range s.Warnings {
 		fmt.Fprintf(w, "! %s\n", Printable(warning))
 	}
@@ -38,8 +39,11 @@ func (s Status) pauses(w io.Writer) {
 
 // controlled is what a pause is about, in words.
 func controlled(scope worker.Scope, name string) string {
-	if scope == worker.ScopeAll {
+	switch {
+	case scope == worker.ScopeAll && name == "":
 		return "everything"
+	case scope == worker.ScopeAll:
+		return fmt.Sprintf("everything (a row named %q)", Printable(name))
 	}
 	return fmt.Sprintf("%s %q", Printable(string(scope)), Printable(name))
 }

@@ -21,6 +21,9 @@ const (
 	ScopeEntity Scope = "entity"
 )
 
+// Known says whether a worker of this version obeys it.
+func (s Scope) Known() bool { return s == ScopeAll || s == ScopeEventType || s == ScopeEntity }
+
 // Control is what a person told all workers of a table. It lies in the database
 // and outlives them.
 type Control struct {
@@ -105,7 +108,14 @@ func (c change) say(log *zap.Logger) {
 		if c.pause.Reason != "" {
 			log = log.With(zap.String("reason", c.pause.Reason))
 		}
+		if !c.pause.Scope.Known() {
+			log.Warn("a pause of an unknown scope is not obeyed: it is of another version, or mistyped", zap.String("what", c.pause.what()))
+			return
+		}
 		log.Info("paused: what is claimed is finished, nothing more of it is claimed", zap.String("what", c.pause.what()))
+		return
+	}
+	if c.pause.Scope != "" && !c.pause.Scope.Known() {
 		return
 	}
 	who(c.resume, "at")
@@ -135,7 +145,7 @@ func (c *controls) allPaused() (why string, paused bool) {
 const startedPaused = "started with --paused; outboxctl resume --all --execute ends it"
 
 func (l Control) what() string {
-	if l.Scope == ScopeAll {
+	if l.Scope == ScopeAll && l.Name == "" {
 		return "everything"
 	}
 	return fmt.Sprintf("%s %q", l.Scope, l.Name)
@@ -184,7 +194,7 @@ func (c *controls) active() []Control {
 	defer c.mu.Unlock()
 	var out []Control
 	for _, l := range c.list {
-		if l.Paused {
+		if l.Paused && l.Scope.Known() {
 			out = append(out, l)
 		}
 	}

@@ -122,6 +122,33 @@ func TestPausesAreLoggedOnce(t *testing.T) {
 
 // A worker that starts paused waits for a resume that is said after its start;
 // one from before says nothing about it.
+// A row that another version or a slip of the hand has left is no pause that holds.
+func TestPauseOfAnUnknownScopeIsSaid(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		core, logs := observer.New(zap.InfoLevel)
+		store := newFakeStore()
+		store.tell(Control{Scope: "event-type", Name: "a1", Paused: true, By: "ops"})
+		store.add("a1", 10)
+		w, stop := start(t, Config{Store: store, Publisher: publishAll, EventTypes: []string{"a1"}, Logger: zap.New(core)})
+		time.Sleep(time.Minute)
+		if got := store.count("processed"); got != 10 {
+			t.Errorf("%d of 10 events were processed", got)
+		}
+		if n := logs.FilterMessageSnippet("unknown scope").Len(); n != 1 || logs.FilterMessageSnippet("paused:").Len() > 0 {
+			t.Errorf("an unknown scope was logged %d times, want 1, and no pause: %v", n, logs.All())
+		}
+		if pauses := w.Status().Pauses; len(pauses) > 0 {
+			t.Errorf("status shows %v", pauses)
+		}
+		store.tell()
+		time.Sleep(time.Minute)
+		if logs.FilterMessageSnippet("resumed").Len() > 0 {
+			t.Error("what never was paused is resumed")
+		}
+		stop()
+	})
+}
+
 func TestPausedStartWaitsForAResume(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		store := newFakeStore()

@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"azsqloutbox/cmd/outbox-dev/local"
+	"azsqloutbox/internal/quantity"
 	busemulator "azsqloutbox/servicebus/emulator"
 )
 
@@ -132,7 +133,7 @@ func (c *chaosCmd) Run(ctx context.Context, s streams) error {
 		return err
 	}
 	if r.Lost+r.Altered+r.LeftBehind+r.BadExits > 0 {
-		return fmt.Errorf("%d lost, %d altered, %d left behind, %d workers that did not stop as told", r.Lost, r.Altered, r.LeftBehind, r.BadExits)
+		return fmt.Errorf("%d lost, %d altered, %d left behind, %s that did not stop as told", r.Lost, r.Altered, r.LeftBehind, quantity.Of(r.BadExits, "worker"))
 	}
 	return nil
 }
@@ -172,9 +173,9 @@ func (r chaosResult) print(out io.Writer, asJSON bool) error {
 		return e.Encode(r)
 	}
 	w := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
-	fmt.Fprintf(w, "seed %d, %g minutes: %d events committed, %d received\n", r.Seed, r.Minutes, r.Events, r.Received)
+	fmt.Fprintf(w, "seed %d, %g min: %s committed, %d received\n", r.Seed, r.Minutes, quantity.Of(r.Events, "event"), r.Received)
 	fmt.Fprintf(w, "lost\t%d\naltered\t%d\nleft behind\t%d\n", r.Lost, r.Altered, r.LeftBehind)
-	fmt.Fprintf(w, "duplicates\t%d, %d of them without a fault that explains them (%d events were near none)\n", r.Duplicates, r.UnexplainedDuplicates, r.Quiet)
+	fmt.Fprintf(w, "duplicates\t%d, %d of them without a fault that explains them (near none: %s)\n", r.Duplicates, r.UnexplainedDuplicates, quantity.Of(r.Quiet, "event"))
 	fmt.Fprintf(w, "rolled back and not sent\t%d\npoison\t%d, %d of it FAILED\n", r.RolledBack, r.Poison, r.PoisonFailed)
 	fmt.Fprintf(w, "workers that did not stop as told\t%d\ncalm after\t%.1f s\n\nfaults\n", r.BadExits, r.CalmSeconds)
 	for _, kind := range slices.Sorted(maps.Keys(r.Faults)) {

@@ -8,6 +8,7 @@ import (
 	"slices"
 	"time"
 
+	"azsqloutbox/internal/quantity"
 	"azsqloutbox/servicebus"
 	busemulator "azsqloutbox/servicebus/emulator"
 )
@@ -168,7 +169,7 @@ func (c *chaosRun) prove(ctx context.Context) (chaosResult, error) {
 	}
 	if receipts > 0 {
 		r.LeftBehind += receipts
-		c.problem(fmt.Sprintf("%d receipts are left", receipts))
+		c.problem(fmt.Sprintf("left in the end: %s", quantity.Of(receipts, "receipt")))
 	}
 	r.Problems = slices.Clone(c.problems)
 	if r.Problems == nil {

@@ -14,6 +14,7 @@ import (
 
 	"azsqloutbox/cmd/outbox-dev/local"
 	"azsqloutbox/cmd/outbox-worker/service"
+	"azsqloutbox/internal/quantity"
 	"azsqloutbox/scripts"
 	"azsqloutbox/worker"
 )
@@ -94,7 +95,7 @@ func (c *demoCmd) Run(ctx context.Context, s streams) error {
 	if ctx.Err() != nil {
 		in.mu.Lock()
 		defer in.mu.Unlock()
-		return fmt.Errorf("interrupted after %d of %d events", in.received, c.Events)
+		return fmt.Errorf("interrupted after %d of %s", in.received, quantity.Of(c.Events, "event"))
 	}
 	if err != nil {
 		return err
@@ -104,10 +105,10 @@ func (c *demoCmd) Run(ctx context.Context, s streams) error {
 		return err
 	}
 	if in.problem != nil {
-		return fmt.Errorf("%d of %d messages were altered, the first: %w", r.Altered, r.Received+r.Altered, in.problem)
+		return fmt.Errorf("altered: %d of %s, the first: %w", r.Altered, quantity.Of(r.Received+r.Altered, "message"), in.problem)
 	}
 	if r.Lost > 0 {
-		return fmt.Errorf("%d of %d events were lost", r.Lost, r.Events)
+		return fmt.Errorf("lost: %d of %s", r.Lost, quantity.Of(r.Events, "event"))
 	}
 	return nil
 }
@@ -202,10 +203,10 @@ func (r result) print(w io.Writer, asJSON bool) error {
 	if asJSON {
 		return json.NewEncoder(w).Encode(r)
 	}
-	_, err := fmt.Fprintf(w, `%d events written, %d received: %d lost, %d duplicates, %d altered
+	_, err := fmt.Fprintf(w, `%s written, %d received: %d lost, %s, %d altered
 %.2f s, %.0f events/s; the longest wait was %.0f ms
 claim p50 %.1f ms, p99 %.1f ms; publish p50 %.1f ms, p99 %.1f ms; settle p50 %.1f ms
-`, r.Events, r.Received, r.Lost, r.Duplicates, r.Altered,
+`, quantity.Of(r.Events, "event"), r.Received, r.Lost, quantity.Of(r.Duplicates, "duplicate"), r.Altered,
 		r.Seconds, r.EventsPerSecond, r.OldestWait, r.ClaimP50, r.ClaimP99, r.PublishP50, r.PublishP99, r.SettleP50)
 	return err
 }

@@ -94,9 +94,27 @@ func TestStatus(t *testing.T) {
 	}
 	text := run(exitDone, "status")
 	for _, say := range []string{
-		"pending 3, oldest 5m", "; in flight 2 in 1 claims; failed: 1 waiting, 2 parked; 12 events/s",
-		"! living workers have different leases", "! 1 of 2 living workers were started with --paused and wait: outboxctl resume --all --execute lets them begin", "! long past the lease, and reaped by nobody: 1 claim", "! parked, waiting for a person: 2 events",
+		"pending 3, oldest 5m", "; in flight 2 in 1 claim; failed: 1 waiting, 2 parked; 12 events/s",
+		"! living workers have different leases", "! started with --paused and waiting: 1 of 2 living workers; outboxctl resume --all --execute lets them begin", "! long past the lease, and reaped by nobody: 1 claim", "! parked, waiting for a person: 2 events",
 		"order.placed  2        5m", "over since 4", "12.5      live\n", "0.0       paused, waits for resume --all\n", "w3      v0", "99.0      silent since 2", "orders       open     2026-01-02T03:04:00Z  5",
+	} {
+		if !strings.Contains(text, say) {
+			t.Errorf("the text does not say %q:\n%s", say, text)
+		}
+	}
+}
+
+// A row of the control table that no command writes is named: one pauses everything
+// and no resume ends it, the other does nothing.
+func TestStatusNamesOddPauses(t *testing.T) {
+	stack, run := operated(t)
+	exec(t, stack, `DELETE FROM dbo.outbox_event_control;
+		INSERT INTO dbo.outbox_event_control (scope, name, paused, changed_by, changed_at) VALUES
+		('all', N'shop', 1, N'ops', SYSUTCDATETIME()), ('event-type', N'order.paid', 1, N'ops', SYSUTCDATETIME());`)
+	text := run(exitDone, "status")
+	for _, say := range []string{
+		`! in dbo.outbox_event_control is a row of the scope all with the name "shop"`, `everything (a row named "shop")`,
+		`! in dbo.outbox_event_control is a row of the unknown scope "event-type"`, `event-type "order.paid"`,
 	} {
 		if !strings.Contains(text, say) {
 			t.Errorf("the text does not say %q:\n%s", say, text)

@@ -88,7 +88,7 @@ func TestStatusOfAPausedWorker(t *testing.T) {
 	if w := status().Workers[0]; !w.Paused || !w.Live || w.SeenAt.IsZero() || fmt.Sprint(w.Destinations) != "["+local.Entity+"]" {
 		t.Errorf("the worker is %+v", w)
 	}
-	if text := ctl("status"); !strings.Contains(text, "1 of 1 living workers were started with --paused and wait") || !strings.Contains(text, "paused, waits for resume --all\n") {
+	if text := ctl("status"); !strings.Contains(text, "started with --paused and waiting: 1 of 1 living worker;") || !strings.Contains(text, "paused, waits for resume --all\n") {
 		t.Errorf("the text does not say that the worker waits:\n%s", text)
 	}
 	if text := ctl("pause", "--entity="+strings.ToUpper(local.Entity)); strings.Contains(text, "!") {

@@ -13,6 +13,7 @@ import (
 	"github.com/google/uuid"
 	mssql "github.com/microsoft/go-mssqldb"
 
+	"azsqloutbox/internal/quantity"
 	"azsqloutbox/sqlserver"
 )
 
@@ -180,7 +181,7 @@ func (c *claimer) claim(ctx context.Context, tx *sql.Tx) error {
 		return fmt.Errorf("%s: %w", c.strategy, err)
 	}
 	if len(ids) != c.batch {
-		return fmt.Errorf("%s claimed %d events of %d: somebody else works on the scratch table", c.strategy, len(ids), c.batch)
+		return fmt.Errorf("%s claimed %d of %s: somebody else works on the scratch table", c.strategy, len(ids), quantity.Of(c.batch, "event"))
 	}
 	c.from = slices.Max(ids) + 1
 	if c.flip == "" {
@@ -196,7 +197,7 @@ func (c *claimer) claim(ctx context.Context, tx *sql.Tx) error {
 	case err != nil:
 		return fmt.Errorf("%s: flip: %w", c.strategy, err)
 	case flipped != len(ids):
-		return fmt.Errorf("%s flipped %d events of %d: somebody else works on the scratch table", c.strategy, flipped, len(ids))
+		return fmt.Errorf("%s flipped %d of %s: somebody else works on the scratch table", c.strategy, flipped, quantity.Of(len(ids), "event"))
 	}
 	return nil
 }

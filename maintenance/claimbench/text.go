@@ -7,6 +7,7 @@ import (
 	"strings"
 	"text/tabwriter"
 
+	"azsqloutbox/internal/quantity"
 	"azsqloutbox/maintenance"
 )
 
@@ -16,8 +17,8 @@ func (r Report) Text(out io.Writer) error {
 	var b strings.Builder
 	table := maintenance.Printable(r.Table)
 	fmt.Fprintf(&b, "bench claim beside %s on %s\n\n", table, maintenance.Printable(r.Edition))
-	fmt.Fprintf(&b, "Two scratch tables %s…, one behind the other, of %d rows with payloads of %d characters:\n", maintenance.Printable(r.Scratch), r.Rows, r.Payload)
-	fmt.Fprintf(&b, "%d batches of %d events by %s;\n", r.Rounds, r.Batch, maintenance.Printable(strings.Join(r.Strategies, ", ")))
+	fmt.Fprintf(&b, "Two scratch tables %s…, one behind the other, of %s with payloads of %s:\n", maintenance.Printable(r.Scratch), quantity.Of(r.Rows, "row"), quantity.Of(r.Payload, "character"))
+	fmt.Fprintf(&b, "%s of %s by %s;\n", quantity.Of(r.Rounds, "batch"), quantity.Of(r.Batch, "event"), maintenance.Printable(strings.Join(r.Strategies, ", ")))
 	fmt.Fprintf(&b, "at most about %s written to the log, %s in use at a time. %s itself is not touched.\n",
 		maintenance.ByteText(r.Log), maintenance.ByteText(r.Space), table)
 	for _, l := range r.Leftovers {
@@ -25,7 +26,7 @@ func (r Report) Text(out io.Writer) error {
 		if r.Executed {
 			what = "was left of a run that was killed, and is removed"
 		}
-		fmt.Fprintf(&b, "%s, %d rows, %s.\n", maintenance.Printable(l.Name), l.Rows, what)
+		fmt.Fprintf(&b, "%s, %s, %s.\n", maintenance.Printable(l.Name), quantity.Of(l.Rows, "row"), what)
 	}
 	if len(r.Results) > 0 {
 		b.WriteByte('\n')
