@@ -221,18 +221,24 @@ WHERE  r.claim_id = CAST(@claim_id AS UNIQUEIDENTIFIER);`
 func (s *Store) ownAfterAll(ctx context.Context, claim worker.Claim, cause error) (worker.Claim, error) {
 	ctx, cancel := outlive(ctx, finishGrace)
 	defer cancel()
+	var there bool
 	err := s.retrying(ctx, "look for the claim "+claim.Receipt.ID.String(), func(ctx context.Context) error {
 		return s.session(ctx, func(ctx context.Context, conn *sql.Conn, st *statements) error {
 			row := conn.QueryRowContext(ctx, st.findClaim,
 				sql.Named("claim_id", textParam(claim.Receipt.ID.String())))
-			return row.Scan(&claim.Receipt.ClaimedAt, &claim.Receipt.LeaseUntil)
+			err := row.Scan(&claim.Receipt.ClaimedAt, &claim.Receipt.LeaseUntil)
+			there = err == nil
+			if errors.Is(err, sql.ErrNoRows) {
+				return nil
+			}
+			return err
 		})
 	})
 	switch {
-	case errors.Is(err, sql.ErrNoRows):
-		return worker.Claim{}, fmt.Errorf("%w; its receipt is not there, the claim is given up", cause)
 	case err != nil:
 		return worker.Claim{}, fmt.Errorf("%w; its receipt could not be asked for: %w", cause, err)
+	case !there:
+		return worker.Claim{}, fmt.Errorf("%w; its receipt is not there, the claim is given up", cause)
 	}
 	s.log.Info("a claim whose commit was not answered is there: going on with it")
 	return claim, nil

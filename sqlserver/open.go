@@ -1,7 +1,6 @@
 package sqlserver
 
 import (
-	"context"
 	"database/sql"
 	"errors"
 	"fmt"
@@ -28,6 +27,12 @@ const (
 	// connMaxLifetime is below the life of an Entra token (SqlClient issue 2792).
 	connMaxLifetime = 30 * time.Minute
 )
+
+// ConnectionsFor is the size of a pool on which no call of a worker with so many
+// lanes waits for another: one a lane, the settler, the reaper, the heartbeat,
+// the look for event types without a route, the count of the backlog, and some
+// that hang until their watchdog closes them.
+func ConnectionsFor(lanes int) int { return lanes + 8 }
 
 // Options are what a program adds to the DSN.
 type Options struct {
@@ -249,10 +254,4 @@ func withoutSecrets(err error, u *url.URL) string {
 		}
 	}
 	return text
-}
-
-// Ping connects and classifies what comes of it: worker.ErrPermanent for a
-// login that is refused, anything else may mend itself.
-func Ping(ctx context.Context, db *sql.DB) error {
-	return Classify("connect to the database", db.PingContext(ctx))
 }

@@ -6,10 +6,12 @@ import (
 	"database/sql/driver"
 	"errors"
 	"fmt"
+	"slices"
 	"sync"
 	"time"
 
 	mssql "github.com/microsoft/go-mssqldb"
+	"golang.org/x/sync/semaphore"
 )
 
 // How a session is set up, once. A pooled checkout would cost the reset of the
@@ -30,9 +32,6 @@ SET TRANSACTION ISOLATION LEVEL READ COMMITTED;
 SET LOCK_TIMEOUT %d;`
 
 const (
-	// maxIdleSessions is more than the lanes and publishers of a worker use at
-	// once; what is above it goes back to the pool.
-	maxIdleSessions = 16
 	// sessionMaxIdle is below the 4 minutes after which a NAT on the way may
 	// forget a silent connection, and the 30 of Azure SQL's gateway.
 	sessionMaxIdle = 3 * time.Minute
@@ -46,9 +45,13 @@ const (
 type sessions struct {
 	db    *sql.DB
 	setup string
+	// places are as many as the pool has connections, nil where it has no bound.
+	// Callers wait here, in order: one that waited in the pool would not see a
+	// session that is given back, and newcomers would overtake it for ever.
+	places *semaphore.Weighted
 
 	mu   sync.Mutex
-	idle []*session
+	idle []*session // the one given back last is the last
 }
 
 type session struct {
@@ -57,12 +60,24 @@ type session struct {
 	born, idleSince time.Time
 }
 
-func newSessions(db *sql.DB, lockTimeout time.Duration) *sessions {
-	return &sessions{db: db, setup: fmt.Sprintf(sessionSetupSQL, lockTimeout.Milliseconds())}
+// newSessions makes a free list on a pool of so many connections; 0 is no bound.
+func newSessions(db *sql.DB, pool int, lockTimeout time.Duration) *sessions {
+	p := &sessions{db: db, setup: fmt.Sprintf(sessionSetupSQL, lockTimeout.Milliseconds())}
+	if pool > 0 {
+		p.places = semaphore.NewWeighted(int64(pool))
+	}
+	return p
 }
 
-// use runs fn on a connection under the watchdog.
+// use runs fn on a connection under the watchdog. Where all are in use, it waits
+// for its turn, as long as ctx lets it.
 func (p *sessions) use(ctx context.Context, fn func(*sql.Conn) error) error {
+	if p.places != nil {
+		if err := p.places.Acquire(ctx, 1); err != nil {
+			return fmt.Errorf("wait for a connection, all of the pool are in use: %w", err)
+		}
+		defer p.places.Release(1)
+	}
 	s, err := p.take(ctx)
 	if err != nil {
 		return err
@@ -70,7 +85,7 @@ func (p *sessions) use(ctx context.Context, fn func(*sql.Conn) error) error {
 	stop := watch(ctx, s.kill)
 	err = fn(s.conn)
 	killed := stop()
-	p.give(s, killed || (err != nil && !isAnswer(err) && !errors.Is(err, sql.ErrNoRows)))
+	p.give(s, killed || (err != nil && !isAnswer(err)))
 	return err
 }
 
@@ -94,20 +109,26 @@ func (p *sessions) take(ctx context.Context) (*session, error) {
 	return s, nil
 }
 
-// popIdle returns the session used last, so that those not needed grow old.
-func (p *sessions) popIdle(now time.Time) *session {
+// popIdle returns the session used last, so that those not needed grow old, and
+// closes those that have.
+func (p *sessions) popIdle(now time.Time) (fresh *session) {
+	var old []*session
 	p.mu.Lock()
-	defer p.mu.Unlock()
-	for len(p.idle) > 0 {
-		last := len(p.idle) - 1
-		s := p.idle[last]
-		p.idle = p.idle[:last]
-		if now.Sub(s.idleSince) < sessionMaxIdle && now.Sub(s.born) < sessionMaxAge {
-			return s
+	p.idle = slices.DeleteFunc(p.idle, func(s *session) bool {
+		over := now.Sub(s.idleSince) >= sessionMaxIdle || now.Sub(s.born) >= sessionMaxAge
+		if over {
+			old = append(old, s)
 		}
+		return over
+	})
+	if last := len(p.idle) - 1; last >= 0 {
+		fresh, p.idle = p.idle[last], p.idle[:last]
+	}
+	p.mu.Unlock()
+	for _, s := range old {
 		s.drop()
 	}
-	return nil
+	return fresh
 }
 
 func (p *sessions) give(s *session, broken bool) {
@@ -117,14 +138,8 @@ func (p *sessions) give(s *session, broken bool) {
 	}
 	s.idleSince = time.Now()
 	p.mu.Lock()
-	full := len(p.idle) >= maxIdleSessions
-	if !full {
-		p.idle = append(p.idle, s)
-	}
+	p.idle = append(p.idle, s)
 	p.mu.Unlock()
-	if full {
-		s.drop()
-	}
 }
 
 func (p *sessions) closeIdle() {

@@ -97,7 +97,7 @@ func TestEveryStatement(t *testing.T) {
 				t.Run(fmt.Sprintf("%s/%s/%s", name, shape, what), func(t *testing.T) {
 					rendered := n.renderer(table).Replace(text)
 					if name == "sessionSetupSQL" {
-						rendered = newSessions(nil, 5e9).setup
+						rendered = newSessions(nil, 0, 5e9).setup
 					}
 					if name == "dedicatedSetupSQL" {
 						rendered = NewDedicated(nil, 5e9, nil).setup

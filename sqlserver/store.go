@@ -18,8 +18,10 @@ import (
 
 // Config says which outbox a Store works on, and in whose name.
 type Config struct {
-	// DB is the database, from Open. The Store keeps connections of its own out
-	// of it; the pool must allow for about one a concurrent call.
+	// DB is the database, from Open, for this Store alone: it keeps the connections
+	// that it has opened for a few minutes. Calls above the size of the pool, as it
+	// is when the Store is made, wait for their turn; ConnectionsFor says what a
+	// worker needs.
 	DB *sql.DB
 	Names
 
@@ -128,7 +130,7 @@ func New(cfg Config) (*Store, error) {
 		cfg:      cfg,
 		names:    cfg.Names,
 		log:      cfg.Logger.With(zap.Stringer("table", cfg.Names)),
-		sessions: newSessions(cfg.DB, cfg.LockTimeout),
+		sessions: newSessions(cfg.DB, cfg.DB.Stats().MaxOpenConnections, cfg.LockTimeout),
 	}, nil
 }
 
@@ -253,8 +255,11 @@ const contentionTries = 5
 func (s *Store) retrying(ctx context.Context, op string, fn func(context.Context) error) error {
 	for try := 1; ; try++ {
 		err := fn(ctx)
-		if err == nil || isAnswer(err) || errors.Is(err, sql.ErrNoRows) {
+		if err == nil || isAnswer(err) {
 			return err
+		}
+		if errors.Is(err, sql.ErrNoRows) {
+			err = errNoMarker // every statement that is asked for a row has one
 		}
 		err = Classify(op, err)
 		if looksChanged(err) {

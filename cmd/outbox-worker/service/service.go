@@ -86,7 +86,10 @@ func (s *Service) build(routes servicebus.Routes) (err error) {
 	if telemetry.spans != nil {
 		s.traces = newTraces(telemetry.spans, telemetry.resource)
 	}
-	s.db, err = sqlserver.Open(settings.SQL.DSN, sqlserver.Options{AppName: "outbox-worker"})
+	s.db, err = sqlserver.Open(settings.SQL.DSN, sqlserver.Options{
+		AppName:      "outbox-worker",
+		MaxOpenConns: sqlserver.ConnectionsFor(cmp.Or(settings.Claim.Lanes, worker.DefaultLanes)),
+	})
 	if err != nil {
 		return fmt.Errorf("--sql-dsn: %w", err)
 	}
