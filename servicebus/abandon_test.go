@@ -112,9 +112,16 @@ func TestAHangingCallIsAbandoned(t *testing.T) {
 	t.Parallel()
 	server, p, credential := hanging(t)
 	credential.armed.Store(true)
-	outcomes := p.Publish(inTime(t, 100*time.Millisecond), manyEvents(2, 10))
-	wantAll(t, outcomes, worker.Unsent)
-	wantDestinationError(t, outcomes[0].Err, orders, servicebus.KindTimeout)
+	for patience, hangs := 200*time.Millisecond, false; !hangs; patience *= 2 {
+		outcomes := p.Publish(inTime(t, patience), manyEvents(2, 10))
+		wantAll(t, outcomes, worker.Unsent)
+		wantDestinationError(t, outcomes[0].Err, orders, servicebus.KindTimeout)
+		select {
+		case <-credential.hangs:
+			hangs = true
+		default: // on a busy machine the time was over before
+		}
+	}
 
 	// Less than a SendTimeout: the new connection serves at once.
 	wantAll(t, p.Publish(inTime(t, time.Minute), manyEvents(2, 10)), worker.Sent)

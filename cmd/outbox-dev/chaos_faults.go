@@ -149,6 +149,11 @@ func (c *chaosRun) refuseAll(ctx context.Context, length time.Duration, err *sql
 	logins.Remove()
 }
 
+// azservicebusPause is the longest before azservicebus tries again, which it begins
+// by closing the connection where the condition is one that it does not know: 1.3
+// times the RetryDelay of servicebus.
+const azservicebusPause = 390 * time.Millisecond
+
 // poison has the broker do to some messages, for ever, what no message should
 // cause: an unknown condition, a broken connection, no answer.
 func (c *chaosRun) poison() {
@@ -166,9 +171,12 @@ func (c *chaosRun) poison() {
 			if err != nil || c.poisonOf(n) != p.kind {
 				return false
 			}
-			if p.kind == poisonBreaks {
-				now := time.Now()
-				c.trouble(cut.during(now, now, "")) // of whatever else is on its connection
+			now := time.Now()
+			switch p.kind { // of whatever else is on its connection
+			case poisonBreaks:
+				c.trouble(cut.during(now, now, ""))
+			case poisonRefused: // see the package comment of servicebus
+				c.trouble(cut.during(now, now.Add(azservicebusPause), ""))
 			}
 			return true
 		}
