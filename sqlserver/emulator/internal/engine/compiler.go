@@ -67,6 +67,9 @@ type source struct {
 	// columnOf maps cols to the slot of another source where they are that
 	// source's columns unchanged (an updatable CTE or derived table).
 	columnOf []columnRef
+	// grouped: a CTE or derived table whose rows are none of a table's own. joined:
+	// it joins tables, and a DELETE could not say from which to delete.
+	grouped, joined bool
 	// used are the columns that the statement reads; fixed are those that it only
 	// compares with a literal, which an index filtered by it need not hold.
 	used, fixed columnSet
@@ -79,6 +82,8 @@ type outCol struct {
 	typ      sqltype.Type
 	nullable bool
 	identity bool
+	// untyped is the literal NULL.
+	untyped bool
 }
 
 // columnRef is a column of a slot; ok is false for computed ones.

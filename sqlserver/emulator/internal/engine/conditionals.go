@@ -1,6 +1,8 @@
 package engine
 
 import (
+	"slices"
+
 	"github.com/sqlc-dev/teesql/ast"
 
 	"azsqloutbox/sqlserver/emulator/internal/sqltype"
@@ -22,6 +24,9 @@ func branches(tests []*predicate, results []*scalar, otherwise *scalar) (*scalar
 				strongest = r
 			}
 		}
+	}
+	if t.Kind == sqltype.Null {
+		return nil, raiseBatch(8133, 16, 1, "At least one of the result expressions in a CASE specification must be an expression other than the NULL constant.")
 	}
 	if strongest != nil && t.Kind.IsText() {
 		t.Collation = strongest.typ.Collation
@@ -142,6 +147,9 @@ func (c *compiler) coalesce(x *ast.CoalesceExpression, sc *scope) (*scalar, erro
 	if len(list) < 2 {
 		return nil, errSyntax(")")
 	}
+	if !slices.ContainsFunc(list, func(s *scalar) bool { return s.typ.Kind != sqltype.Null }) {
+		return nil, raiseBatch(4127, 16, 1, "At least one of the arguments to COALESCE must be an expression that is not the NULL constant.")
+	}
 	var tests []*predicate
 	for _, s := range list[:len(list)-1] {
 		tests = append(tests, notNull(s))
@@ -153,6 +161,9 @@ func (c *compiler) nullIf(x *ast.NullIfExpression, sc *scope) (*scalar, error) {
 	a, err := c.expression(x.FirstExpression, sc)
 	if err != nil {
 		return nil, err
+	}
+	if a.typ.Kind == sqltype.Null {
+		return nil, raiseBatch(4151, 16, 1, "The type of the first argument to NULLIF cannot be the NULL constant because the type of the first argument has to be known.")
 	}
 	b, err := c.expression(x.SecondExpression, sc)
 	if err != nil {

@@ -94,8 +94,8 @@ func (e *Engine) newTableDef(schema, name string, st *ast.TableDefinition, nulla
 	if st == nil {
 		return nil, errSyntax(name)
 	}
-	if len(name) > 128 {
-		return nil, raise(103, 15, 4, "The identifier that starts with '%s' is too long. Maximum length is 128.", name[:100])
+	if strings.HasPrefix(name, "#") && sqltype.UTF16Length(name) > 116 {
+		return nil, raiseBatch(193, 15, 1, "The object or column name starting with '%s' is too long. The maximum length is 116 characters.", sqltype.CutUTF16(name, 116))
 	}
 	if st.SystemTimePeriod != nil {
 		return nil, notModelled("temporal tables")

@@ -138,7 +138,15 @@ func (c *compiler) setOperation(x *ast.BinaryQueryExpression, parent *scope, for
 	}
 	q := &query{refs: make([]columnRef, len(a.cols))}
 	for i, col := range a.cols {
-		col.typ = sqltype.Common(col.typ, b.cols[i].typ)
+		switch other := b.cols[i]; {
+		case col.untyped:
+			col.typ, col.untyped = other.typ, other.untyped
+		case other.untyped:
+		case incompatible(col.typ, other.typ):
+			return nil, raiseBatch(206, 16, 2, "Operand type clash: %s is incompatible with %s", col.typ.Name(), other.typ.Name())
+		default:
+			col.typ = sqltype.Common(col.typ, other.typ)
+		}
 		col.nullable = col.nullable || b.cols[i].nullable
 		q.cols = append(q.cols, col)
 	}

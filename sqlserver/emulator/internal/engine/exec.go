@@ -54,6 +54,9 @@ type env struct {
 	opened slotSet
 	// now is the statement's clock: SYSUTCDATETIME() does not move within one.
 	now sqltype.Value
+	// tranID is the statement's own transaction, where CURRENT_TRANSACTION_ID()
+	// has asked for it.
+	tranID int64
 }
 
 func (x *exec) newEnv(slots int, version int64) *env {

@@ -54,7 +54,28 @@ func (c *compiler) fromClause(list []ast.TableReference, sc *scope) (*joinTree, 
 		}
 		tree = innerJoin(tree, t)
 	}
-	return tree, nil
+	return tree, exposedOnce(sc.sources)
+}
+
+// exposedOnce: no two table sources of a FROM go by one name (sql-docs,
+// from-transact-sql.md).
+func exposedOnce(list []*source) error {
+	for i, s := range list {
+		for _, earlier := range list[:i] {
+			switch {
+			case s.alias == "" || !strings.EqualFold(s.alias, earlier.alias):
+			case s.schema == "" && earlier.schema == "":
+				return raiseBatch(1011, 16, 1, "The correlation name '%s' is specified multiple times in a FROM clause.", s.alias)
+			case s.schema == "":
+				return raiseBatch(1012, 16, 1, "The correlation name '%s' has the same exposed name as table '%s'.", s.alias, earlier.alias)
+			case earlier.schema == "":
+				return raiseBatch(1012, 16, 1, "The correlation name '%s' has the same exposed name as table '%s'.", earlier.alias, s.alias)
+			case strings.EqualFold(s.schema, earlier.schema):
+				return raiseBatch(1013, 16, 1, "The objects \"%s\" and \"%s\" in the FROM clause have the same exposed names. Use correlation names to distinguish them.", earlier.alias, s.alias)
+			}
+		}
+	}
+	return nil
 }
 
 func innerJoin(a, b *joinTree) *joinTree {
@@ -139,10 +160,29 @@ func (c *compiler) qualifiedJoin(ref *ast.QualifiedJoin, sc *scope) (*joinTree, 
 	if err != nil {
 		return nil, err
 	}
+	if (ref.JoinHint == "Hash" || ref.JoinHint == "Merge") && !equates(ref.SearchCondition) {
+		return nil, errNoPlan()
+	}
 	t := innerJoin(left, right)
 	t.outer, t.on = outer, on
 	t.hinted = ref.JoinHint != "" && ref.JoinHint != "None"
 	return t, nil
+}
+
+// equates says whether a condition compares two columns for equality, without
+// which there is no hash or merge join.
+func equates(x ast.BooleanExpression) bool {
+	switch x := x.(type) {
+	case *ast.BooleanParenthesisExpression:
+		return equates(x.Expression)
+	case *ast.BooleanBinaryExpression:
+		return x.BinaryExpressionType == "And" && (equates(x.FirstExpression) || equates(x.SecondExpression))
+	case *ast.BooleanComparisonExpression:
+		_, a := x.FirstExpression.(*ast.ColumnReferenceExpression)
+		_, b := x.SecondExpression.(*ast.ColumnReferenceExpression)
+		return x.ComparisonType == "Equals" && a && b
+	}
+	return false
 }
 
 func (c *compiler) unqualifiedJoin(ref *ast.UnqualifiedJoin, sc *scope) (*joinTree, error) {
@@ -280,7 +320,7 @@ func (c *compiler) tableSource(def *tableDef, as string) (*source, error) {
 func (t *tableDef) outCols() []outCol {
 	cols := make([]outCol, len(t.columns))
 	for i, col := range t.columns {
-		cols[i] = outCol{col.name, col.typ, col.nullable, col.identity}
+		cols[i] = outCol{name: col.name, typ: col.typ, nullable: col.nullable, identity: col.identity}
 	}
 	return cols
 }

@@ -61,7 +61,10 @@ func transactionID(*compiler, []*scalar) (*scalar, error) {
 		if t := e.x.s.tran; t != nil {
 			return bigValue(int64(t.id)), nil
 		}
-		return bigValue(int64(e.x.s.engine.lastTransaction.Add(1))), nil
+		if e.tranID == 0 { // one for the whole statement
+			e.tranID = int64(e.x.s.engine.lastTransaction.Add(1))
+		}
+		return bigValue(e.tranID), nil
 	}}, nil
 }
 

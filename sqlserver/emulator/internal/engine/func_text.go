@@ -14,14 +14,14 @@ var _ = register(map[string]function{
 	"RIGHT":      {2, 2, textual(firstType, right)},
 	"SUBSTRING":  {3, 3, buildSubstring},
 	"CHARINDEX":  {2, 3, buildCharIndex},
-	"REPLACE":    {3, 3, buildReplace},
+	"REPLACE":    {3, 3, cutToType(buildReplace)},
 	"UPPER":      {1, 1, textual(firstType, mapText(strings.ToUpper))},
 	"LOWER":      {1, 1, textual(firstType, mapText(strings.ToLower))},
 	"LTRIM":      {1, 1, textual(firstType, mapText(func(s string) string { return strings.TrimLeft(s, " ") }))},
 	"RTRIM":      {1, 1, textual(firstType, mapText(func(s string) string { return strings.TrimRight(s, " ") }))},
 	"TRIM":       {1, 1, textual(firstType, mapText(func(s string) string { return strings.Trim(s, " ") }))},
 	"REVERSE":    {1, 1, textual(firstType, mapText(reverse))},
-	"REPLICATE":  {2, 2, textual(longType, replicate)},
+	"REPLICATE":  {2, 2, cutToType(textual(longType, replicate))},
 	"SPACE":      {1, 1, values(fixed(varcharType(8000)), space)},
 	"STUFF":      {4, 4, textual(longType, stuff)},
 	"CHAR":       {1, 1, values(fixed(varcharType(1)), char)},
@@ -237,6 +237,26 @@ func buildReplace(c *compiler, args []*scalar) (*scalar, error) {
 		}
 		return withText(v[0], b.String()), nil
 	})(c, texts)
+}
+
+// cutToType is a function that cuts a result of more than 8,000 bytes unless an
+// argument is MAX (sql-docs, "REPLICATE", "REPLACE").
+func cutToType(build func(*compiler, []*scalar) (*scalar, error)) func(*compiler, []*scalar) (*scalar, error) {
+	return func(c *compiler, args []*scalar) (*scalar, error) {
+		s, err := build(c, args)
+		if err != nil {
+			return nil, err
+		}
+		inner, t := s.eval, s.typ
+		s.eval = func(e *env) (sqltype.Value, error) {
+			v, err := inner(e)
+			if err != nil {
+				return v, err
+			}
+			return sqltype.Convert(v, t, 0)
+		}
+		return s, nil
+	}
 }
 
 func replicate(_ *env, v []sqltype.Value) (sqltype.Value, error) {

@@ -1,8 +1,6 @@
 package engine
 
 import (
-	"strings"
-
 	"github.com/sqlc-dev/teesql/ast"
 
 	"azsqloutbox/sqlserver/emulator/internal/sqltype"
@@ -18,6 +16,8 @@ type queryLevel struct {
 	grouped        bool
 	windowsAllowed bool
 	window         *windowing
+	// clause is the one being compiled: "", HAVING or ORDER BY.
+	clause string
 }
 
 // grouping is GROUP BY: its keys, then the aggregates, are the columns of a
@@ -81,9 +81,19 @@ func (c *compiler) groupedColumn(src *source, i int, parts []string) (*scalar, e
 				return c.columnScalar(l.group.src, n), nil
 			}
 		}
-		return nil, raiseBatch(8120, 16, 1, "Column '%s' is invalid in the select list because it is not contained in either an aggregate function or the GROUP BY clause.", strings.Join(append([]string{src.alias}, parts[len(parts)-1]), "."))
+		return nil, l.notGrouped(src.alias + "." + parts[len(parts)-1])
 	}
 	return c.columnScalar(src, i), nil
+}
+
+func (l *queryLevel) notGrouped(column string) error {
+	switch l.clause {
+	case "HAVING":
+		return raiseBatch(8121, 16, 1, "Column '%s' is invalid in the HAVING clause because it is not contained in either an aggregate function or the GROUP BY clause.", column)
+	case "ORDER BY":
+		return raiseBatch(8127, 16, 1, "Column \"%s\" is invalid in the ORDER BY clause because it is not contained in either an aggregate function or the GROUP BY clause.", column)
+	}
+	return raiseBatch(8120, 16, 1, "Column '%s' is invalid in the select list because it is not contained in either an aggregate function or the GROUP BY clause.", column)
 }
 
 func (l *queryLevel) owns(src *source) bool {

@@ -4,6 +4,8 @@ import (
 	"strings"
 	"unicode"
 	"unicode/utf8"
+
+	"azsqloutbox/sqlserver/emulator/internal/sqltype"
 )
 
 // The parser recurses, and a few megabytes of '(' would end the process. These
@@ -46,6 +48,9 @@ func (g *guard) check() *sqlError {
 		return notModelled("batches of more than %d bytes", maxTextBytes)
 	}
 	for g.next() {
+		if e := g.length(); e != nil {
+			return e
+		}
 		if e := g.count(); e != nil {
 			return e
 		}
@@ -63,6 +68,29 @@ func (g *guard) check() *sqlError {
 	return nil
 }
 
+// maxIdentifier is in UTF-16 units: an identifier is a sysname, NVARCHAR(128)
+// (sql-docs, "Database identifiers").
+const maxIdentifier = 128
+
+// length refuses an identifier that is too long; variables are identifiers too.
+func (g *guard) length() *sqlError {
+	name := g.token
+	switch c := name[0]; {
+	case len(name) <= maxIdentifier:
+		return nil
+	case c == '[':
+		name = strings.ReplaceAll(name[1:len(name)-1], "]]", "]")
+	case c == '"':
+		name = strings.ReplaceAll(name[1:len(name)-1], `""`, `"`)
+	case c >= '0' && c <= '9', !isWordByte(c):
+		return nil
+	}
+	if sqltype.UTF16Length(name) <= maxIdentifier {
+		return nil
+	}
+	return raiseBatch(103, 15, 4, "The identifier that starts with '%s' is too long. Maximum length is %d.", sqltype.CutUTF16(name, maxIdentifier), maxIdentifier)
+}
+
 func (g *guard) unterminated() *sqlError {
 	if strings.HasPrefix(g.token, "/*") {
 		return raiseBatch(113, 15, 1, "Missing end comment mark '*/'.")
@@ -76,6 +104,9 @@ func (g *guard) count() *sqlError {
 	if word == "COLLATE" && strings.ContainsAny(g.before[:min(1, len(g.before))], "'@") {
 		// the parser would lose it without a word
 		return notModelled("COLLATE right behind a literal or a variable; write CAST(… AS …) COLLATE")
+	}
+	if strings.EqualFold(g.before, "TOP") && changesRows[strings.ToUpper(g.beforeThat)] && word != "(" {
+		return errSyntax(g.token) // in a SELECT alone TOP goes without (sql-docs, "TOP")
 	}
 	if quantifiers[word] && strings.ContainsAny(g.before, "=<>") && len(g.before) == 1 {
 		return notModelled("comparisons with %s (a subquery)", word) // the parser takes them for a mistake
@@ -132,6 +163,8 @@ func (g *guard) count() *sqlError {
 
 // quantifiers are sql-docs, "SOME | ANY" and "ALL".
 var quantifiers = map[string]bool{"ANY": true, "SOME": true, "ALL": true}
+
+var changesRows = map[string]bool{"INSERT": true, "UPDATE": true, "DELETE": true}
 
 // next moves to the next token. At the end of the text it returns false; pos
 // is then -1 when something did not end.

@@ -55,6 +55,12 @@ func (c *compiler) insert(spec *ast.InsertSpecification) (*insertPlan, error) {
 		if p.hints, err = c.tableHints(named.TableHints); err != nil {
 			return nil, err
 		}
+		switch {
+		case p.hints.dirty:
+			return nil, errDirtyTarget()
+		case p.hints.readPast:
+			return nil, notModelled("READPAST on the target of an INSERT, where SQL Server does not allow it")
+		}
 	}
 	if p.columns, err = insertColumns(t.def, spec.Columns); err != nil {
 		return nil, err
@@ -134,12 +140,16 @@ func insertColumns(def *tableDef, list []*ast.ColumnReferenceExpression) ([]int,
 			return nil, errNoColumn(name)
 		}
 		if seen[i] {
-			return nil, raiseBatch(264, 16, 1, "The column name '%s' is specified more than once in the SET clause or column list of an INSERT. A column cannot be assigned more than one value in the same clause. Modify the clause to make sure that a column is updated only once. If this statement updates or inserts columns into a view, column aliasing can conceal the duplication in your code.", name)
+			return nil, errColumnTwice(name)
 		}
 		seen[i] = true
 		cols = append(cols, i)
 	}
 	return cols, nil
+}
+
+func errColumnTwice(name string) error {
+	return raiseBatch(264, 16, 1, "The column name '%s' is specified more than once in the SET clause or column list of an INSERT. A column cannot be assigned more than one value in the same clause. Modify the clause to make sure that a column is updated only once. If this statement updates or inserts columns into a view, column aliasing can conceal the duplication in your code.", name)
 }
 
 // defaults compiles the default of every column that has one.
@@ -171,13 +181,16 @@ func (c *compiler) insertSource(p *insertPlan, spec *ast.InsertSpecification) er
 			p.rows = func(e *env, emit func([]sqltype.Value) error) error { return emit(nil) }
 			return nil
 		}
-		return c.insertValues(p, src.RowValues)
+		return c.insertValues(p, src.RowValues, len(spec.Columns) > 0)
 	case *ast.SelectInsertSource:
 		q, err := c.query(src.Select, &scope{}, false)
 		if err != nil {
 			return err
 		}
 		if err := p.width(len(q.cols), len(spec.Columns) > 0); err != nil {
+			return err
+		}
+		if err := q.assignable(p.target.def, p.columns); err != nil {
 			return err
 		}
 		p.rows = q.each
@@ -203,13 +216,13 @@ const maxValueRows = 1000
 
 // insertValues compiles VALUES; each row is converted to the columns by
 // itself, not to a common type first.
-func (c *compiler) insertValues(p *insertPlan, list []*ast.RowValue) error {
+func (c *compiler) insertValues(p *insertPlan, list []*ast.RowValue, listed bool) error {
 	if len(list) > maxValueRows {
 		return raiseBatch(10738, 15, 1, "The number of row value expressions in the INSERT statement exceeds the maximum allowed number of 1000 row values.")
 	}
 	rows := make([][]*scalar, len(list))
 	for i, r := range list {
-		if err := p.width(len(r.ColumnValues), true); err != nil {
+		if err := p.width(len(r.ColumnValues), listed); err != nil {
 			return err
 		}
 		rows[i] = make([]*scalar, len(r.ColumnValues))
@@ -224,6 +237,9 @@ func (c *compiler) insertValues(p *insertPlan, list []*ast.RowValue) error {
 			}
 			s, err := c.expression(x, &scope{})
 			if err != nil {
+				return err
+			}
+			if err := implicitly(s.typ, p.target.def.columns[p.columns[j]].typ); err != nil {
 				return err
 			}
 			rows[i][j] = s

@@ -123,7 +123,7 @@ func (c *compiler) modify(st *modifySyntax) (*modification, error) {
 		return nil, err
 	}
 	m := &modification{delete: st.sets == nil}
-	if m.slot, err = c.markTarget(src, tree); err != nil {
+	if m.slot, err = c.markTarget(src, m.delete); err != nil {
 		return nil, err
 	}
 	base := c.slots[m.slot]
@@ -132,7 +132,7 @@ func (c *compiler) modify(st *modifySyntax) (*modification, error) {
 	if def == nil {
 		i, v, ok := c.vars.table(c.memName[m.slot])
 		if !ok {
-			return nil, raiseBatch(4405, 16, 1, "View or function '%s' is not updatable because the modification affects multiple base tables.", src.alias)
+			return nil, errSeveralTables(src.alias)
 		}
 		if v.readOnly {
 			return nil, raiseBatch(10700, 16, 1, "The table-valued parameter \"%s\" is READONLY and cannot be modified.", v.name)

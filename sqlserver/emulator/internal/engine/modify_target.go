@@ -1,6 +1,7 @@
 package engine
 
 import (
+	"slices"
 	"strings"
 
 	"github.com/sqlc-dev/teesql/ast"
@@ -18,6 +19,13 @@ func (c *compiler) modifySource(st *modifySyntax, tree *joinTree, sc *scope) (*s
 		name = t.SchemaObject.BaseIdentifier.Value
 		if t.SchemaObject.SchemaIdentifier != nil {
 			schema = t.SchemaObject.SchemaIdentifier.Value
+		}
+		hints, err := c.tableHints(t.TableHints)
+		switch {
+		case err != nil:
+			return nil, nil, err
+		case hints.dirty:
+			return nil, nil, errDirtyTarget()
 		}
 		if len(t.TableHints) > 0 && tree != nil {
 			return nil, nil, notModelled("hints on the target of an UPDATE or DELETE with FROM")
@@ -60,16 +68,22 @@ func (c *compiler) modifySource(st *modifySyntax, tree *joinTree, sc *scope) (*s
 
 // markTarget finds the slot of the base table behind the source and tells its
 // scan that its rows are to change. A CTE or derived table is looked through.
-func (c *compiler) markTarget(src *source, tree *joinTree) (int, error) {
+func (c *compiler) markTarget(src *source, deletes bool) (int, error) {
 	slot := src.slot
 	if src.table == nil && c.memName[slot] == "" {
+		switch {
+		case src.grouped:
+			return 0, raiseBatch(4403, 16, 1, "Cannot update the view or function '%s' because it contains aggregates, or a DISTINCT or GROUP BY clause, or PIVOT or UNPIVOT operator.", src.alias)
+		case src.joined && deletes:
+			return 0, errSeveralTables(src.alias)
+		}
 		found := -1
 		for _, ref := range src.columnOf {
 			if !ref.ok {
 				continue
 			}
 			if found >= 0 && ref.slot != found {
-				return 0, raiseBatch(4405, 16, 1, "View or function '%s' is not updatable because the modification affects multiple base tables.", src.alias)
+				return 0, errSeveralTables(src.alias)
 			}
 			found = ref.slot
 		}
@@ -89,6 +103,10 @@ func (c *compiler) markTarget(src *source, tree *joinTree) (int, error) {
 		l.target = true
 	}
 	return slot, nil
+}
+
+func errSeveralTables(name string) error {
+	return raiseBatch(4405, 16, 1, "View or function '%s' is not updatable because the modification affects multiple base tables.", name)
 }
 
 func (c *compiler) setClauses(list []ast.SetClause, src *source, def *tableDef, slot int, sc *scope) ([]setColumn, error) {
@@ -147,6 +165,16 @@ func (c *compiler) setClauses(list []ast.SetClause, src *source, def *tableDef, 
 			if s.value, err = c.operate(op, left, s.value); err != nil {
 				return nil, err
 			}
+		}
+		to := s.typ
+		if s.column >= 0 {
+			if slices.ContainsFunc(sets, func(earlier setColumn) bool { return earlier.column == s.column }) {
+				return nil, errColumnTwice(def.columns[s.column].name)
+			}
+			to = def.columns[s.column].typ
+		}
+		if err := implicitly(s.value.typ, to); err != nil {
+			return nil, err
 		}
 		sets = append(sets, s)
 	}

@@ -66,8 +66,12 @@ func (c *compiler) operate(op string, a, b *scalar) (*scalar, error) {
 		return concat(a, b, t, c.nullIsEmpty)
 	case t.Kind == sqltype.DateTime || t.Kind == sqltype.SmallDateTime:
 		return dateArithmetic(op, a, b, t)
+	case a.typ.Kind == b.typ.Kind && (t.Kind == sqltype.Bit && !bitwise[op] || !t.Kind.IsNumeric() && t.Kind != sqltype.Null):
+		return nil, raiseBatch(8117, 16, 1, "Operand data type %s is invalid for %s operator.", t.Name(), operatorName(op))
+	case incompatible(a.typ, b.typ):
+		return nil, raiseBatch(206, 16, 2, "Operand type clash: %s is incompatible with %s", a.typ.Name(), b.typ.Name())
 	case !t.Kind.IsNumeric() && t.Kind != sqltype.Null:
-		return nil, raiseBatch(402, 16, 1, "The data types %s and %s are incompatible in the %s operator.", a.typ.Name(), b.typ.Name(), op)
+		return nil, errOperator(a.typ, b.typ, op)
 	}
 	rt := resultType(op, exactDigits(a, t), exactDigits(b, t), t)
 	// exact operands keep their own digits: the result type has room for both
@@ -91,6 +95,25 @@ func (c *compiler) operate(op string, a, b *scalar) (*scalar, error) {
 		return fold(out), nil
 	}
 	return out, nil
+}
+
+func errOperator(a, b sqltype.Type, op string) error {
+	return raiseBatch(402, 16, 1, "The data types %s and %s are incompatible in the %s operator.", a.Name(), b.Name(), operatorName(op))
+}
+
+var bitwise = map[string]bool{"BitwiseAnd": true, "BitwiseOr": true, "BitwiseXor": true}
+
+// operatorName is an operator as the messages call it.
+func operatorName(op string) string {
+	switch op {
+	case "BitwiseAnd":
+		return "'&'"
+	case "BitwiseOr":
+		return "'|'"
+	case "BitwiseXor":
+		return "'^'"
+	}
+	return strings.ToLower(op)
 }
 
 // resultType is the type of an arithmetic result (sql-docs, "Precision, scale,
@@ -356,7 +379,7 @@ func commonCollation(a, b *scalar) (*sqltype.Collation, error) {
 // dateArithmetic: datetime plus or minus days.
 func dateArithmetic(op string, a, b *scalar, t sqltype.Type) (*scalar, error) {
 	if op != "Add" && op != "Subtract" {
-		return nil, raiseBatch(402, 16, 1, "The data types %s and %s are incompatible in the %s operator.", a.typ.Name(), b.typ.Name(), op)
+		return nil, errOperator(a.typ, b.typ, op)
 	}
 	fa, fb := convertTo(a, datetimeType).eval, convertTo(b, datetimeType).eval
 	return derive(t, func(e *env) (sqltype.Value, error) {

@@ -168,11 +168,16 @@ func compareKeys(keys []sortKey, a, b []sqltype.Value) int {
 // limit is TOP and OFFSET … FETCH.
 type limit struct {
 	skip, count *scalar
+	// fetch: count is that of FETCH, which may not be 0.
+	fetch bool
 }
 
 func (c *compiler) limit(top *ast.TopRowFilter, offset *ast.OffsetClause, sc *scope) (*limit, error) {
 	if top == nil && offset == nil {
 		return nil, nil
+	}
+	if top != nil && offset != nil {
+		return nil, raiseBatch(10741, 15, 2, "A TOP can not be used in the same query or sub-query as a OFFSET.")
 	}
 	l := &limit{}
 	var err error
@@ -189,6 +194,7 @@ func (c *compiler) limit(top *ast.TopRowFilter, offset *ast.OffsetClause, sc *sc
 			return nil, err
 		}
 		if offset.FetchExpression != nil {
+			l.fetch = true
 			if l.count, err = c.rowCountExpression(offset.FetchExpression, sc); err != nil {
 				return nil, err
 			}
@@ -216,8 +222,13 @@ func (l *limit) bounds(e *env) (skip, count int64, err error) {
 		if err != nil {
 			return 0, 0, err
 		}
-		if v.IsNull() || v.N < 0 {
+		switch {
+		case v.IsNull():
 			return 0, 0, raise(1060, 15, 1, "The number of rows provided for a TOP or FETCH clauses row count parameter must be an integer.")
+		case l.fetch && v.N < 1:
+			return 0, 0, raise(10744, 15, 1, "The number of rows provided for a FETCH clause must be greater then zero.")
+		case v.N < 0:
+			return 0, 0, raise(127, 15, 1, "A TOP N or FETCH rowcount value may not be negative.")
 		}
 		count = v.N
 	}
@@ -226,7 +237,10 @@ func (l *limit) bounds(e *env) (skip, count int64, err error) {
 		if err != nil {
 			return 0, 0, err
 		}
-		if v.IsNull() || v.N < 0 {
+		switch {
+		case v.IsNull():
+			return 0, 0, raise(10743, 15, 1, "The number of rows provided for a OFFSET clause must be an integer.")
+		case v.N < 0:
 			return 0, 0, raise(10742, 15, 1, "The offset specified in a OFFSET clause may not be negative.")
 		}
 		skip = v.N

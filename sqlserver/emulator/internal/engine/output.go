@@ -100,6 +100,9 @@ func (c *compiler) outputInto(into *ast.OutputIntoClause, sc *scope) (*outputInt
 	if len(cols) != len(rows.cols) {
 		return nil, raiseBatch(213, 16, 7, "Column name or number of supplied values does not match table definition.")
 	}
+	if err := rows.assignable(t.def, cols); err != nil {
+		return nil, err
+	}
 	o := &outputInto{target: t, columns: cols, rows: rows}
 	o.defaults, err = c.defaults(t.def)
 	return o, err

@@ -41,7 +41,10 @@ func parse(text string, quotedIdentifier bool) (list []ast.Statement, parsed str
 	if err := refuseLater(list); err != nil {
 		return nil, "", err
 	}
-	return list, text, refuseImplicitExec(text, list)
+	if err := refuseImplicitExec(text, list); err != nil {
+		return nil, "", err
+	}
+	return list, text, refuseUnterminated(text, list)
 }
 
 // parseText calls the parser, which panics over some texts that are not T-SQL.
@@ -117,26 +120,8 @@ func eachStatement(list []ast.Statement, f func(ast.Statement)) {
 			continue
 		}
 		f(st)
-		switch st := st.(type) {
-		case *ast.BeginEndBlockStatement:
-			eachStatement(statements(st.StatementList), f)
-		case *ast.IfStatement:
-			eachStatement([]ast.Statement{st.ThenStatement, st.ElseStatement}, f)
-		case *ast.WhileStatement:
-			eachStatement([]ast.Statement{st.Statement}, f)
-		case *ast.TryCatchStatement:
-			eachStatement(statements(st.TryStatements), f)
-			eachStatement(statements(st.CatchStatements), f)
-		case *ast.CreateProcedureStatement:
-			eachStatement(statements(st.StatementList), f)
-		case *ast.CreateOrAlterProcedureStatement:
-			eachStatement(statements(st.StatementList), f)
-		case *ast.CreateTriggerStatement:
-			eachStatement(statements(st.StatementList), f)
-		case *ast.CreateOrAlterTriggerStatement:
-			eachStatement(statements(st.StatementList), f)
-		case *ast.AlterTriggerStatement:
-			eachStatement(statements(st.StatementList), f)
+		for _, inner := range innerLists(st) {
+			eachStatement(inner, f)
 		}
 	}
 }

@@ -326,6 +326,9 @@ func (x *exec) bindArgument(name string, p *procParam, a *argument) error {
 	if a.table != nil {
 		return raise(206, 16, 2, "Operand type clash: table type is incompatible with %s", p.typ.Name())
 	}
+	if err := implicitly(sqltype.Type{Kind: a.value.Kind}, p.typ); err != nil {
+		return err
+	}
 	v, err := sqltype.Convert(a.value, p.typ, 0)
 	if err != nil {
 		if a.value.Kind.IsText() {

@@ -104,10 +104,12 @@ func (c *compiler) querySpecification(x *ast.QuerySpecification, parent *scope, 
 	if err != nil {
 		return nil, err
 	}
+	level.clause = "HAVING"
 	having, err := c.having(x, level)
 	if err != nil {
 		return nil, err
 	}
+	level.clause = "ORDER BY"
 	sorts, err := c.orderBy(x.OrderByClause, outs, sc)
 	if err != nil {
 		return nil, err
@@ -171,7 +173,7 @@ func newQuery(outs []output) *query {
 		}
 		col := outCol{name: o.name, typ: o.value.typ, nullable: !o.value.notNull}
 		if col.typ.Kind == sqltype.Null {
-			col.typ = intType // SELECT NULL is an int to the client
+			col.typ, col.untyped = intType, true // SELECT NULL is an int to the client
 		}
 		ref := columnRef{}
 		if o.value.column != nil {
@@ -244,6 +246,9 @@ func (c *compiler) assignVariable(name, kind string, x ast.ScalarExpression, sc 
 		if s, err = c.operate(op, v, s); err != nil {
 			return output{}, err
 		}
+	}
+	if err := implicitly(s.typ, t); err != nil {
+		return output{}, err
 	}
 	return output{value: convertTo(s, t), variable: i, typ: t}, nil
 }

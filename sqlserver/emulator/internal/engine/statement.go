@@ -5,6 +5,8 @@ import (
 	"unicode/utf16"
 
 	"github.com/sqlc-dev/teesql/ast"
+
+	"azsqloutbox/sqlserver/emulator/internal/sqltype"
 )
 
 // statement turns one statement into a node. A new kind of statement is one
@@ -132,6 +134,19 @@ func (b *builder) expression(x ast.ScalarExpression, line int32) *unit[*scalar] 
 	})
 }
 
+// assigned is an expression whose value goes into a variable.
+func (b *builder) assigned(x ast.ScalarExpression, to sqltype.Type, line int32) *unit[*scalar] {
+	return newUnit(b, line, func(c *compiler) (*scalar, error) {
+		s, err := c.expression(x, &scope{})
+		if err != nil {
+			return nil, err
+		}
+		out := *s // a literal may be shared
+		out.reads = c.reads
+		return &out, implicitly(s.typ, to)
+	})
+}
+
 func (b *builder) declareVariables(st *ast.DeclareVariableStatement) (node, error) {
 	var nodes []node
 	for _, d := range st.Declarations {
@@ -158,7 +173,7 @@ func (b *builder) declareVariables(st *ast.DeclareVariableStatement) (node, erro
 			return nil, err
 		}
 		if d.Value != nil {
-			nodes = append(nodes, &assignment{target: i, typ: t, value: b.expression(d.Value, lineOf(st))})
+			nodes = append(nodes, &assignment{target: i, typ: t, value: b.assigned(d.Value, t, lineOf(st))})
 		}
 	}
 	return &block{nodes}, nil
@@ -197,7 +212,7 @@ func (b *builder) setVariable(st *ast.SetVariableStatement) (node, error) {
 	}
 	op, compound := compoundOperators[st.AssignmentKind]
 	if !compound {
-		return &assignment{target: i, typ: t, value: b.expression(st.Expression, lineOf(st))}, nil
+		return &assignment{target: i, typ: t, value: b.assigned(st.Expression, t, lineOf(st))}, nil
 	}
 	u := newUnit(b, lineOf(st), func(c *compiler) (*scalar, error) {
 		v, err := c.variable(st.Variable.Name)
@@ -208,10 +223,11 @@ func (b *builder) setVariable(st *ast.SetVariableStatement) (node, error) {
 		if err != nil {
 			return nil, err
 		}
-		if s, err = c.operate(op, v, s); err == nil {
-			s.reads = c.reads
+		if s, err = c.operate(op, v, s); err != nil {
+			return nil, err
 		}
-		return s, err
+		s.reads = c.reads
+		return s, implicitly(s.typ, t)
 	})
 	return &assignment{target: i, typ: t, value: u}, nil
 }

@@ -2,6 +2,7 @@ package engine
 
 import (
 	"errors"
+	"strings"
 
 	"github.com/sqlc-dev/teesql/ast"
 
@@ -15,7 +16,7 @@ func (c *compiler) subquery(x ast.QueryExpression, as string, columns []*ast.Ide
 	c.level = nil // columns inside are not grouped by the query around
 	applying := c.applying
 	c.applying = false
-	q, err := c.query(x, parent, false)
+	q, err := c.unordered(x, parent)
 	c.level, c.applying = level, applying
 	if err != nil {
 		return nil, err
@@ -32,8 +33,25 @@ func (c *compiler) subquery(x ast.QueryExpression, as string, columns []*ast.Ide
 		return nil, err
 	}
 	src.columnOf = q.refs
+	if spec, ok := x.(*ast.QuerySpecification); ok {
+		src.grouped = spec.GroupByClause != nil || strings.EqualFold(spec.UniqueRowFilter, "Distinct") || hasAggregate(spec)
+		src.joined = spec.FromClause != nil && joins(spec.FromClause.TableReferences)
+	}
 	sc.sources = append(sc.sources, src)
 	return leafTree(&leaf{src: src, hints: &tableHints{indexID: -1}, rows: &queryRows{src.slot, q.each}}, q.deps), nil
+}
+
+func joins(from []ast.TableReference) bool {
+	if len(from) != 1 {
+		return true
+	}
+	switch ref := from[0].(type) {
+	case *ast.QualifiedJoin, *ast.UnqualifiedJoin:
+		return true
+	case *ast.JoinParenthesisTableReference:
+		return joins([]ast.TableReference{ref.Join})
+	}
+	return false
 }
 
 // nameColumns applies a column list, and refuses a column without a name.
@@ -47,6 +65,11 @@ func nameColumns(cols []outCol, names []*ast.Identifier, as string) error {
 		}
 		if cols[i].name == "" {
 			return raiseBatch(8155, 16, 2, "No column name was specified for column %d of '%s'.", i+1, as)
+		}
+		for _, earlier := range cols[:i] {
+			if strings.EqualFold(earlier.name, cols[i].name) {
+				return raiseBatch(8156, 16, 1, "The column '%s' was specified multiple times for '%s'.", cols[i].name, as)
+			}
 		}
 	}
 	return nil
@@ -147,7 +170,24 @@ func (c *compiler) nestedQuery(x ast.QueryExpression, sc *scope) (*query, error)
 	if c.checking {
 		return nil, raiseBatch(1046, 15, 1, "Subqueries are not allowed in this context. Only scalar expressions are allowed.")
 	}
-	return c.query(x, sc, false)
+	return c.unordered(x, sc)
+}
+
+// unordered compiles a query within another: its ORDER BY may only say which rows
+// TOP or OFFSET take (sql-docs, "ORDER BY clause").
+func (c *compiler) unordered(x ast.QueryExpression, parent *scope) (*query, error) {
+	var order *ast.OrderByClause
+	limited := false
+	switch x := x.(type) {
+	case *ast.QuerySpecification:
+		order, limited = x.OrderByClause, x.TopRowFilter != nil || x.OffsetClause != nil || x.ForClause != nil
+	case *ast.BinaryQueryExpression:
+		order = x.OrderByClause
+	}
+	if order != nil && !limited {
+		return nil, raiseBatch(1033, 15, 1, "The ORDER BY clause is invalid in views, inline functions, derived tables, subqueries, and common table expressions, unless TOP, OFFSET or FOR XML is also specified.")
+	}
+	return c.query(x, parent, false)
 }
 
 func (c *compiler) scalarSubquery(x *ast.ScalarSubquery, sc *scope) (*scalar, error) {
