@@ -57,13 +57,16 @@ func (c *compiler) newAggregate(x *ast.FunctionCall, sc *scope) (*aggregate, err
 		return nil, raiseBatch(174, 15, 1, "The %s function requires %d argument(s).", strings.ToLower(a.name), want)
 	}
 	if col, ok := x.Parameters[0].(*ast.ColumnReferenceExpression); ok && col.ColumnType == "Wildcard" {
-		if !strings.HasPrefix(a.name, "COUNT") {
+		if !strings.HasPrefix(a.name, "COUNT") || a.distinct {
 			return nil, errSyntax("*")
 		}
 	} else {
 		var err error
 		if a.arg, err = c.expression(x.Parameters[0], sc); err != nil {
 			return nil, err
+		}
+		if a.arg.typ.Kind == sqltype.Null {
+			return nil, raiseBatch(8117, 16, 1, "Operand data type NULL is invalid for %s operator.", strings.ToLower(a.name))
 		}
 	}
 	switch a.name {

@@ -52,6 +52,8 @@ type compiler struct {
 	// names are the objects that were looked up, found or not.
 	names  []objectName
 	pseudo []pseudoTable
+	// choices counts the CASEs and their like around what is compiled.
+	choices int
 	// firing is set in a trigger: what fires it.
 	firing *firing
 }

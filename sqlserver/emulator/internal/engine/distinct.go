@@ -125,6 +125,9 @@ func overRows(rows [][]sqltype.Value) func(func([]sqltype.Value) error) error {
 
 // setOperation is UNION, EXCEPT or INTERSECT.
 func (c *compiler) setOperation(x *ast.BinaryQueryExpression, parent *scope, forceOrder bool) (*query, error) {
+	if takesSequence(x, false) {
+		return nil, errSequenceSet()
+	}
 	a, err := c.queryExpression(x.FirstQueryExpression, parent, forceOrder)
 	if err != nil {
 		return nil, err

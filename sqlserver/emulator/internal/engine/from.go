@@ -70,8 +70,8 @@ func exposedOnce(list []*source) error {
 				return raiseBatch(1012, 16, 1, "The correlation name '%s' has the same exposed name as table '%s'.", s.alias, earlier.alias)
 			case earlier.schema == "":
 				return raiseBatch(1012, 16, 1, "The correlation name '%s' has the same exposed name as table '%s'.", earlier.alias, s.alias)
-			case strings.EqualFold(s.schema, earlier.schema):
-				return raiseBatch(1013, 16, 1, "The objects \"%s\" and \"%s\" in the FROM clause have the same exposed names. Use correlation names to distinguish them.", earlier.alias, s.alias)
+			default: // of other schemas too
+				return raiseBatch(1013, 16, 1, "The objects \"%s\" and \"%s\" in the FROM clause have the same exposed names. Use correlation names to distinguish them.", s.alias, earlier.alias)
 			}
 		}
 	}
@@ -155,6 +155,9 @@ func (c *compiler) qualifiedJoin(ref *ast.QualifiedJoin, sc *scope) (*joinTree, 
 	right, err := c.tableReference(second, sc)
 	if err != nil {
 		return nil, err
+	}
+	if takesSequence(ref.SearchCondition, false) {
+		return nil, errSequenceClause()
 	}
 	on, err := c.conjuncts(ref.SearchCondition, sc)
 	if err != nil {

@@ -1,6 +1,7 @@
 package engine
 
 import (
+	"math"
 	"time"
 
 	"azsqloutbox/sqlserver/emulator/internal/sqltype"
@@ -86,9 +87,23 @@ func buildDateAdd(c *compiler, args []*scalar) (*scalar, error) {
 		when = convertTo(when, datetimeType)
 	}
 	t := when.typ
+	if err := hasPart(part, "dateadd", t); err != nil {
+		return nil, err
+	}
 	return values(fixed(t), func(_ *env, v []sqltype.Value) (sqltype.Value, error) {
 		return dateAdd(part, v[0].N, v[1], t)
 	})(c, []*scalar{convertTo(args[1], bigType), when})
+}
+
+// hasPart: a date has no hours, a time no days, a datetime nothing finer than
+// milliseconds to add (sql-docs, "DATEADD", "DATEPART").
+func hasPart(part, function string, t sqltype.Type) error {
+	_, clock := map[string]bool{"hour": true, "minute": true, "second": true, "millisecond": true, "microsecond": true, "nanosecond": true}[part]
+	fine := part == "microsecond" || part == "nanosecond"
+	if t.Kind == sqltype.Date && clock || t.Kind == sqltype.Time && !clock || fine && function == "dateadd" && isOldDate(t.Kind) {
+		return raiseBatch(9810, 16, 1, "The datepart %s is not supported by date function %s for data type %s.", part, function, t.Name())
+	}
+	return nil
 }
 
 func dateAdd(part string, n int64, v sqltype.Value, t sqltype.Type) (sqltype.Value, error) {
@@ -105,10 +120,16 @@ func dateAdd(part string, n int64, v sqltype.Value, t sqltype.Type) (sqltype.Val
 		case "quarter":
 			months *= 3
 		}
+		if n < -maxYears*12 || n > maxYears*12 || months < -maxYears*12 || months > maxYears*12 {
+			return sqltype.Value{}, errDateOverflow(t)
+		}
 		v.N = addMonths(v.N, months)
 	case "nanosecond":
 		v.N += n / 100
 	default:
+		if unit := partTicks[part]; n > math.MaxInt64/2/unit || n < math.MinInt64/2/unit {
+			return sqltype.Value{}, errDateOverflow(t)
+		}
 		v.N += n * partTicks[part]
 	}
 	if v.Kind == sqltype.Time {
@@ -116,12 +137,19 @@ func dateAdd(part string, n int64, v sqltype.Value, t sqltype.Type) (sqltype.Val
 		return v, nil
 	}
 	if v.N < 0 || v.N >= 3652059*sqltype.TicksPerDay {
-		return sqltype.Value{}, raise(517, 16, 1, "Adding a value to a '%s' column caused an overflow.", t.Name())
+		return sqltype.Value{}, errDateOverflow(t)
 	}
 	if day {
 		v.N /= sqltype.TicksPerDay
 	}
 	return sqltype.Convert(v, t, 0)
+}
+
+// maxYears is what no date survives having added.
+const maxYears = 10_000
+
+func errDateOverflow(t sqltype.Type) error {
+	return raise(517, 16, 1, "Adding a value to a '%s' column caused an overflow.", t.Name())
 }
 
 // addMonths keeps the day, or takes the month's last.
@@ -184,6 +212,9 @@ func boundaries(part string, a, b int64) int64 {
 func buildDatePart(c *compiler, args []*scalar) (*scalar, error) {
 	part, err := datePart(args[0])
 	if err != nil {
+		return nil, err
+	}
+	if err := hasPart(part, "datepart", temporalArgument(args[1]).typ); err != nil {
 		return nil, err
 	}
 	return partOf(part)(c, args[1:])

@@ -91,6 +91,10 @@ func (c *compiler) call(name string, params []ast.ScalarExpression, sc *scope) (
 		}
 		return nil, raiseBatch(189, 15, 1, "The %s function requires %d to %d arguments.", strings.ToLower(name), f.min, f.max)
 	}
+	if chooses[name] {
+		c.choices++
+		defer func() { c.choices-- }()
+	}
 	args := make([]*scalar, len(params))
 	for i, p := range params {
 		if i == 0 && datePartFirst[name] {

@@ -53,6 +53,9 @@ func (c *compiler) startGrouping(x *ast.QuerySpecification, level *queryLevel) e
 			if err != nil {
 				return err
 			}
+			if s.constant {
+				return raiseBatch(164, 15, 1, "Each GROUP BY expression must contain at least one column that is not an outer reference.")
+			}
 			g.keys = append(g.keys, groupKey{s, syntaxText(e.Expression)})
 		}
 	}

@@ -25,9 +25,9 @@ type tableHints struct {
 	snapshot  bool
 	tableLock storage.LockMode // S or X by TABLOCK, TABLOCKX
 	noWait    bool
-	// granularity and levels are the hints of the two groups of which sql-docs,
-	// "Table hints", allows one each. READCOMMITTEDLOCK goes with ROWLOCK all the
-	// same: Rebus and NServiceBus have sent them together for years.
+	// granularity and levels are the hints of the two groups of which one each may
+	// be given (sql-docs, "Table hints"). Of READCOMMITTEDLOCK that page says the
+	// first group; the server has it in the second, and takes it beside ROWLOCK.
 	granularity, levels uint8
 }
 
@@ -57,16 +57,23 @@ func (c *compiler) tableHints(list []ast.TableHintType) (*tableHints, error) {
 			return nil, notModelled("the table hint %s", syntaxName(hint))
 		}
 	}
-	if bits.OnesCount(uint(h.granularity)) > 1 || bits.OnesCount(uint(h.levels)) > 1 {
+	several := func(set uint8) bool { return bits.OnesCount8(set) > 1 }
+	switch {
+	case several(h.granularity), several(h.levels), h.lock == storage.U|storage.X,
+		h.dirty && (h.lock != 0 || h.granularity != 0):
 		return nil, errHintConflict()
-	}
-	if h.forceSeek && h.forceScan {
-		return nil, notModelled("FORCESEEK beside FORCESCAN, which SQL Server does not take")
-	}
-	if h.dirty && (h.lock != 0 || h.locked || h.hold || h.tableLock != 0 || h.readPast) {
-		return nil, errHintConflict()
+	case h.dirty && h.readPast:
+		return nil, errReadPast()
+	case h.forceSeek && h.forceScan:
+		return nil, notModelled("FORCESEEK beside FORCESCAN, which is error 10746 in SQL Server")
+	case h.snapshot:
+		return nil, raiseBatch(367, 16, 1, "The hint 'SNAPSHOT' is valid only with memory optimized tables.")
 	}
 	return h, nil
+}
+
+func errReadPast() error {
+	return raiseBatch(650, 16, 1, "You can only specify the READPAST lock in the READ COMMITTED or REPEATABLE READ isolation levels.")
 }
 
 func errHintConflict() error {
@@ -105,8 +112,10 @@ func (h *tableHints) set(kind string) error {
 		h.readPast = true
 	case "ReadCommittedLock":
 		h.locked = true
+		h.levels |= 8
 	case "NoLock", "ReadUncommitted":
 		h.dirty = true
+		h.levels |= 16
 	case "HoldLock", "Serializable":
 		h.hold, h.serial = true, true
 		h.levels |= 1
@@ -120,7 +129,7 @@ func (h *tableHints) set(kind string) error {
 		h.granularity |= 1
 	case "TabLockX":
 		h.tableLock |= storage.X
-		h.granularity |= 1
+		h.granularity |= 8
 	case "NoWait":
 		h.noWait = true
 	case "ForceSeek":
@@ -146,10 +155,10 @@ func (h *tableHints) lockRequest(e *env, target bool) (storage.ScanRequest, erro
 	iso := e.x.isolation()
 	r := storage.ScanRequest{ReadPast: h.readPast, NoWait: h.noWait}
 	if h.readPast && iso != storage.ReadCommitted && iso != storage.RepeatableRead {
-		return r, raiseBatch(650, 16, 1, "You can only specify the READPAST lock in the READ COMMITTED or REPEATABLE READ isolation levels.")
+		return r, errReadPast()
 	}
 	if h.readPast && h.hold {
-		return r, raiseBatch(650, 16, 1, "You can only specify the READPAST lock in the READ COMMITTED or REPEATABLE READ isolation levels.")
+		return r, errReadPast()
 	}
 	lock := h.lock
 	if target && lock == 0 {

@@ -187,6 +187,12 @@ func (c *compiler) insertSource(p *insertPlan, spec *ast.InsertSpecification) er
 		if err != nil {
 			return err
 		}
+		switch n := len(q.cols); {
+		case len(spec.Columns) > 0 && n < len(p.columns):
+			return raiseBatch(120, 15, 1, "The select list for the INSERT statement contains fewer items than the insert list. The number of SELECT values must match the number of INSERT columns.")
+		case len(spec.Columns) > 0 && n > len(p.columns):
+			return raiseBatch(121, 15, 1, "The select list for the INSERT statement contains more items than the insert list. The number of SELECT values must match the number of INSERT columns.")
+		}
 		if err := p.width(len(q.cols), len(spec.Columns) > 0); err != nil {
 			return err
 		}
@@ -203,6 +209,8 @@ func (p *insertPlan) width(n int, listed bool) error {
 	switch {
 	case n == len(p.columns):
 		return nil
+	case !listed && p.target.def.identity != nil && n == len(p.columns)+1:
+		return raiseBatch(8101, 16, 1, "An explicit value for the identity column in table '%s' can only be specified when a column list is used and IDENTITY_INSERT is ON.", p.target.def.name)
 	case !listed:
 		return raiseBatch(213, 16, 1, "Column name or number of supplied values does not match table definition.")
 	case n > len(p.columns):

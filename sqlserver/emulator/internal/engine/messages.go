@@ -1,7 +1,6 @@
 package engine
 
 import (
-	"fmt"
 	"strings"
 
 	"github.com/sqlc-dev/teesql/ast"
@@ -63,13 +62,30 @@ func (b *builder) throw(st *ast.ThrowStatement, line int32) (node, error) {
 		if err != nil {
 			return err
 		}
+		if s < 0 || s > 255 {
+			return raiseBatch(220, 16, 2, "Arithmetic overflow error for data type tinyint, value = %d.", s)
+		}
+		message, err := throwText(sqltype.CutUTF16(v.S, 2048))
+		if err != nil {
+			return err
+		}
 		if n < 50000 {
 			return raiseBatch(35100, 16, 10, "Error number %d in the THROW statement is outside the valid range. Specify an error number in the valid range of 50000 to 2147483647.", n)
 		}
-		e := raiseBatch(int32(n), 16, uint8(s), "%s", sqltype.CutUTF16(v.S, 2048))
+		e := raiseBatch(int32(n), 16, uint8(s), "%s", message)
 		e.Line = line
 		return e
 	}), nil
+}
+
+// throwText: a % stands doubled in the message of a THROW (sql-docs, "THROW");
+// what one alone becomes is not written.
+func throwText(s string) (string, error) {
+	plain := strings.ReplaceAll(s, "%%", "")
+	if strings.Contains(plain, "%") {
+		return "", notModelled("a %% alone in the message of a THROW, which SQL Server reserves; double it")
+	}
+	return strings.ReplaceAll(s, "%%", "%"), nil
 }
 
 func (x *exec) intOf(u *unit[*scalar]) (int64, error) {
@@ -118,7 +134,13 @@ func (b *builder) raiseError(st *ast.RaiseErrorStatement, line int32) (node, err
 		if m.Kind.IsInteger() {
 			return raise(18054, 16, 1, "Error %d, severity %d, state %d was raised, but no message with that error number was found in sys.messages. If error is larger than 50000, make sure the user-defined message is added using sp_addmessage.", m.N, sev, code)
 		}
+		if err := formatErrors(m.S, values); err != nil {
+			return err
+		}
 		text = formatMessage(m.S, values)
+		if sev > 18 { // WITH LOG is for sysadmin, which nobody is here
+			return raise(2754, 16, 1, "Error severity levels greater than 18 can only be specified by members of the sysadmin role, using the WITH LOG option.")
+		}
 		if sev <= 10 {
 			err := x.w.Info(&tds.Error{Number: number, Class: uint8(max(sev, 0)), State: uint8(code), Message: text, Server: x.s.engine.config.Server, Line: line})
 			if err == nil && noWait {
@@ -130,51 +152,6 @@ func (b *builder) raiseError(st *ast.RaiseErrorStatement, line int32) (node, err
 		e.effect, e.Line = sparesTransaction, line
 		return e
 	}), nil
-}
-
-// formatMessage fills %s, %d, %i, %u, %x and %o (sql-docs, "RAISERROR"), with
-// flags, width and precision.
-func formatMessage(format string, args []sqltype.Value) string {
-	var b strings.Builder
-	next := 0
-	for i := 0; i < len(format); i++ {
-		if format[i] != '%' {
-			b.WriteByte(format[i])
-			continue
-		}
-		end := i + 1
-		for end < len(format) && strings.IndexByte("-+ #0123456789.I64lh", format[end]) >= 0 {
-			end++
-		}
-		if end >= len(format) {
-			b.WriteString(format[i:])
-			break
-		}
-		verb := format[end]
-		if verb == '%' {
-			b.WriteByte('%')
-			i = end
-			continue
-		}
-		arg := sqltype.Value{}
-		if next < len(args) {
-			arg = args[next]
-		}
-		next++
-		spec := "%" + strings.NewReplacer("I64", "", "l", "", "h", "").Replace(format[i+1:end])
-		switch {
-		case arg.IsNull():
-			b.WriteString("(null)")
-		case verb == 's':
-			fmt.Fprintf(&b, spec+"s", sqltype.Format(arg))
-		case verb == 'd' || verb == 'i' || verb == 'u':
-			fmt.Fprintf(&b, spec+"d", arg.N)
-		case verb == 'x' || verb == 'X' || verb == 'o':
-			fmt.Fprintf(&b, spec+string(verb), arg.N)
-		}
-		i = end
-	}
-	return b.String()
 }
 
 var _ = register(map[string]function{

@@ -109,6 +109,12 @@ type modifySyntax struct {
 }
 
 func (c *compiler) modify(st *modifySyntax) (*modification, error) {
+	switch {
+	case takesSequence(st.where, false), takesSequence(st.top, false):
+		return nil, errSequenceClause()
+	case st.top != nil && takesSequence(st.sets, false):
+		return nil, errSequenceLimit()
+	}
 	c.reads = true
 	sc := &scope{parent: &scope{}}
 	var tree *joinTree

@@ -113,10 +113,33 @@ func (b *builder) list(list []ast.Statement) ([]node, error) {
 			return nil, at(err, st)
 		}
 		if n != nil {
-			nodes = append(nodes, n)
+			nodes = append(nodes, &lined{n, lineOf(st)})
 		}
 	}
 	return nodes, nil
+}
+
+// lined is a statement that knows its line, for the errors of running it.
+type lined struct {
+	node
+	line int32
+}
+
+func (n *lined) run(x *exec) (signal, error) {
+	sig, err := n.node.run(x)
+	if err == nil {
+		return sig, nil
+	}
+	se, other := asSQLError(err)
+	if se == nil {
+		return sig, other
+	}
+	if se.Line == 0 {
+		own := *se
+		own.Line = n.line
+		return sig, &own
+	}
+	return sig, se
 }
 
 // at gives an error the line of the statement, unless it has one.

@@ -32,7 +32,7 @@ func (c *compiler) orderBy(x *ast.OrderByClause, outs []output, sc *scope) ([]so
 		return nil, nil
 	}
 	var keys []sortKey
-	for _, el := range x.OrderByElements {
+	for n, el := range x.OrderByElements {
 		i, err := orderPosition(el.Expression, outs)
 		if err != nil {
 			return nil, err
@@ -45,6 +45,12 @@ func (c *compiler) orderBy(x *ast.OrderByClause, outs []output, sc *scope) ([]so
 		if err != nil {
 			return nil, err
 		}
+		if s.constant {
+			if outs == nil {
+				return nil, raiseBatch(5309, 16, 1, "Windowed functions, aggregates and NEXT VALUE FOR functions do not support constants as ORDER BY clause expressions.")
+			}
+			return nil, raiseBatch(408, 16, 1, "A constant expression was encountered in the ORDER BY list, position %d.", n+1)
+		}
 		at := -1
 		for j, o := range outs {
 			if s.column != nil && o.value.column != nil && *s.column == *o.value.column {
@@ -54,7 +60,19 @@ func (c *compiler) orderBy(x *ast.OrderByClause, outs []output, sc *scope) ([]so
 		}
 		keys = append(keys, newSortKey(s, el.SortOrder, at))
 	}
-	return keys, nil
+	return keys, sortedOnce(keys)
+}
+
+// sortedOnce: ORDER BY names no column twice.
+func sortedOnce(keys []sortKey) error {
+	for i, k := range keys {
+		for _, earlier := range keys[:i] {
+			if a, b := k.value.column, earlier.value.column; a != nil && b != nil && *a == *b {
+				return raiseBatch(169, 15, 1, "A column has been specified more than once in the order by list. Columns in the order by list must be unique.")
+			}
+		}
+	}
+	return nil
 }
 
 func orderPosition(x ast.ScalarExpression, outs []output) (int, error) {
@@ -70,11 +88,17 @@ func orderPosition(x ast.ScalarExpression, outs []output) (int, error) {
 			return -1, nil
 		}
 		name := x.MultiPartIdentifier.Identifiers[0].Value
+		at := -1
 		for i, o := range outs {
-			if o.name != "" && strings.EqualFold(o.name, name) {
-				return i, nil
+			switch {
+			case o.name == "" || !strings.EqualFold(o.name, name):
+			case at < 0:
+				at = i
+			case o.value.column == nil || outs[at].value.column == nil || *o.value.column != *outs[at].value.column:
+				return -1, errAmbiguous(name)
 			}
 		}
+		return at, nil
 	}
 	return -1, nil
 }
@@ -223,6 +247,8 @@ func (l *limit) bounds(e *env) (skip, count int64, err error) {
 			return 0, 0, err
 		}
 		switch {
+		case v.IsNull() && !l.count.constant:
+			return 0, 0, raiseBatch(1014, 15, 1, "A TOP or FETCH clause contains an invalid value.")
 		case v.IsNull():
 			return 0, 0, raise(1060, 15, 1, "The number of rows provided for a TOP or FETCH clauses row count parameter must be an integer.")
 		case l.fetch && v.N < 1:

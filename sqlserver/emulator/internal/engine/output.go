@@ -71,6 +71,9 @@ func (c *compiler) output(out *ast.OutputClause, into *ast.OutputIntoClause, t *
 }
 
 func (c *compiler) outputList(list []ast.SelectElement, sc *scope) (*query, error) {
+	if takesSequence(list, false) {
+		return nil, errSequenceClause()
+	}
 	outs, err := c.selectList(list, sc)
 	if err != nil {
 		return nil, err

@@ -77,6 +77,9 @@ func (c *compiler) querySpecification(x *ast.QuerySpecification, parent *scope, 
 	if x.WindowClause != nil {
 		return nil, notModelled("the WINDOW clause")
 	}
+	if err := sequenceRules(x); err != nil {
+		return nil, err
+	}
 	lo := len(c.slots)
 	sc := &scope{parent: parent}
 	level := &queryLevel{parent: c.level, sc: sc}

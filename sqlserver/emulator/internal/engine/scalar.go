@@ -115,15 +115,15 @@ func (c *compiler) expression(x ast.ScalarExpression, sc *scope) (*scalar, error
 	case *ast.BinaryExpression:
 		return c.binary(x, sc)
 	case *ast.SearchedCaseExpression:
-		return c.searchedCase(x, sc)
+		return c.choosing(func() (*scalar, error) { return c.searchedCase(x, sc) })
 	case *ast.SimpleCaseExpression:
-		return c.simpleCase(x, sc)
+		return c.choosing(func() (*scalar, error) { return c.simpleCase(x, sc) })
 	case *ast.IIfCall:
-		return c.iif(x, sc)
+		return c.choosing(func() (*scalar, error) { return c.iif(x, sc) })
 	case *ast.CoalesceExpression:
-		return c.coalesce(x, sc)
+		return c.choosing(func() (*scalar, error) { return c.coalesce(x, sc) })
 	case *ast.NullIfExpression:
-		return c.nullIf(x, sc)
+		return c.choosing(func() (*scalar, error) { return c.nullIf(x, sc) })
 	case *ast.CastCall:
 		return c.cast(x.Parameter, x.DataType, nil, x.Collation, false, sc)
 	case *ast.ConvertCall:

@@ -1,7 +1,6 @@
 package engine
 
 import (
-	"math"
 	"sync"
 
 	"azsqloutbox/sqlserver/emulator/internal/sqltype"
@@ -107,8 +106,7 @@ func (q *sequence) takeRange(size int64) (first, last int64, err error) {
 	if q.cycle {
 		return 0, 0, notModelled("sp_sequence_get_range of a sequence that cycles")
 	}
-	hi := float64(q.next) + float64(size-1)*float64(q.increment)
-	if hi > float64(q.max) || hi < float64(q.min) || math.Abs(hi) > math.MaxInt64 {
+	if uint64(size-1) > q.steps() {
 		return 0, 0, q.errRange()
 	}
 	first = q.next
@@ -118,6 +116,14 @@ func (q *sequence) takeRange(size int64) (first, last int64, err error) {
 	q.advance()
 	q.reserved = max(0, q.reserved-size)
 	return first, last, nil
+}
+
+// steps is how many increments there are from next to the limit.
+func (q *sequence) steps() uint64 {
+	if q.increment > 0 {
+		return uint64(q.max-q.next) / uint64(q.increment)
+	}
+	return uint64(q.next-q.min) / uint64(-q.increment)
 }
 
 func (q *sequence) errRange() error {

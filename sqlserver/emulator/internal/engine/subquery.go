@@ -187,6 +187,9 @@ func (c *compiler) unordered(x ast.QueryExpression, parent *scope) (*query, erro
 	if order != nil && !limited {
 		return nil, raiseBatch(1033, 15, 1, "The ORDER BY clause is invalid in views, inline functions, derived tables, subqueries, and common table expressions, unless TOP, OFFSET or FOR XML is also specified.")
 	}
+	if takesSequence(x, false) {
+		return nil, errSequenceNested()
+	}
 	return c.query(x, parent, false)
 }
 

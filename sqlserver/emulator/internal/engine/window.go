@@ -83,13 +83,16 @@ func (c *compiler) overClause(name string, x *ast.OverClause, sc *scope) (*windo
 // nextValue compiles NEXT VALUE FOR. With OVER the rows are numbered in its
 // order, whatever order they come in.
 func (c *compiler) nextValue(x *ast.NextValueForExpression, sc *scope) (*scalar, error) {
+	if c.choices > 0 {
+		return nil, errSequenceChoice()
+	}
 	o, err := c.lookup(x.SequenceName)
 	if err != nil {
 		return nil, err
 	}
 	q, ok := o.(*sequence)
 	if !ok {
-		return nil, raiseBatch(11729, 16, 1, "Object '%s' is not a sequence object.", objectText(x.SequenceName))
+		return nil, raiseBatch(11726, 16, 1, "Object '%s' is not a sequence object.", objectText(x.SequenceName))
 	}
 	c.need(need{object: &q.objectHeader, permission: "UPDATE"})
 	if x.OverClause != nil {

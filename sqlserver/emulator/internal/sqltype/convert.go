@@ -247,6 +247,9 @@ func toTemporal(v Value, to Type) (Value, error) {
 	if !ok || ticks < 0 {
 		return Value{}, errDateText()
 	}
+	if _, fraction, _ := strings.Cut(v.S, "."); (to.Kind == DateTime || to.Kind == SmallDateTime) && digits(fraction) > 3 {
+		return Value{}, errDateText() // a datetime has three places, its text no more
+	}
 	if to.Kind == DateTimeOffset {
 		return Value{Kind: DateTimeOffset, N: roundTicks(ticks, to.Scale), Offset: offset, Scale: to.Scale}, nil
 	}
@@ -255,6 +258,9 @@ func toTemporal(v Value, to Type) (Value, error) {
 	}
 	return convertTemporal(Value{Kind: DateTime2, N: ticks + int64(offset)*ticksPerMinute}, to)
 }
+
+// digits is how many digits a text begins with.
+func digits(s string) int { return len(s) - len(strings.TrimLeft(s, "0123456789")) }
 
 func toBinary(v Value, to Type, style int) (Value, error) {
 	b := v.S

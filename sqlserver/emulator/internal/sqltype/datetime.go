@@ -173,7 +173,7 @@ func parseOffset(s string) (int16, bool) {
 func parseClock(s string) (int64, bool) {
 	s, frac, hasFrac := strings.Cut(s, ".")
 	parts := strings.Split(s, ":")
-	if len(parts) < 2 || len(parts) > 3 || (hasFrac && len(parts) < 3) {
+	if len(parts) < 2 || len(parts) > 3 || (hasFrac && len(parts) < 3) || len(frac) > 7 {
 		return 0, false
 	}
 	var n [3]int64
@@ -189,7 +189,7 @@ func parseClock(s string) (int64, bool) {
 	}
 	ticks := (n[0]*3600 + n[1]*60 + n[2]) * TicksPerSecond
 	if hasFrac {
-		if frac == "" || len(frac) > 9 {
+		if frac == "" {
 			return 0, false
 		}
 		f, err := strconv.ParseUint((frac + "0000000")[:7], 10, 32)

@@ -1,0 +1,19 @@
+package engine
+
+import "testing"
+
+func TestDatesAreRefusedAsBySQLServer(t *testing.T) {
+	play(t, []batch{
+		// RFC3339Nano of Go has nine places, a datetime2 seven, a datetime three
+		{`SELECT CAST('2026-01-01T00:00:00.123456789' AS DATETIME2(3))`, "error 241"},
+		{`SELECT CAST('2026-01-01T00:00:00.1234567' AS DATETIME2(3))`, "2026-01-01 00:00:00.123"},
+		{`SELECT CAST('2026-01-01T00:00:00.1234' AS DATETIME)`, "error 241"},
+		{`SELECT DATEADD(SECOND, 1, CAST('2026-01-01' AS DATE))`, "error 9810"},
+		{`SELECT DATEADD(DAY, 1, CAST('10:00' AS TIME))`, "error 9810"},
+		{`SELECT DATEADD(NANOSECOND, 100, GETDATE())`, "error 9810"},
+		{`SELECT DATEPART(HOUR, CAST('2026-01-01' AS DATE))`, "error 9810"},
+		{`SELECT DATEADD(DAY, 9000000000000000000, SYSUTCDATETIME())`, "error 517"},
+		{`SELECT DATEADD(YEAR, 9000000000000000000, SYSUTCDATETIME())`, "error 517"},
+		{`SELECT DATEADD(MONTH, -24400, SYSUTCDATETIME())`, "error 517"},
+	})
+}
