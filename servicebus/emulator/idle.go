@@ -1,6 +1,7 @@
 package emulator
 
 import (
+	"fmt"
 	"time"
 
 	"azsqloutbox/servicebus/emulator/internal/amqp"
@@ -49,12 +50,23 @@ func (b *linkBase) detachIdle(l link) {
 		b.idle.timer.Reset(left)
 		return
 	}
-	who := "AmqpMessageConsumer"
+	// The text is that of
+	// https://learn.microsoft.com/azure/service-bus-messaging/service-bus-amqp-troubleshoot
+	side, who := "consumer", "AmqpMessageConsumer"
 	if _, ok := l.(*receiver); ok {
-		who = "AmqpMessagePublisher"
+		side, who = "publisher", "AmqpMessagePublisher"
 	}
-	b.detachWith(l, amqp.Errorf(condDetachForced, "The link '%s' is force detached. Details: %s.IdleTimerExpired: Idle timeout: %s.",
-		b.name, who, b.idle.timeout))
+	b.detachWith(l, amqp.Errorf(condDetachForced, "The link '%s' is force detached by the broker due to errors occurred in %s(link%d). "+
+		"Detach origin: %s.IdleTimerExpired: Idle timeout: %s.", b.name, side, b.handle, who, timeSpan(b.idle.timeout)))
+}
+
+// timeSpan is a duration as .NET writes it.
+func timeSpan(d time.Duration) string {
+	clock := fmt.Sprintf("%02d:%02d:%02d", int(d.Hours()), int(d.Minutes())%60, int(d.Seconds())%60)
+	if ticks := d % time.Second / 100; ticks > 0 {
+		return fmt.Sprintf("%s.%07d", clock, ticks)
+	}
+	return clock
 }
 
 func (w *idleWatch) stop() {

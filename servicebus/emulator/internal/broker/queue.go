@@ -55,7 +55,7 @@ type Queue struct {
 
 // NewQueue makes a queue with its dead-letter queue.
 func NewQueue(cfg QueueConfig) *Queue {
-	return newQueue(cfg, newQuota(cfg.Name, cfg.MaxBytes))
+	return newQueue(cfg, newQuota("Queue", cfg.Name, cfg.MaxBytes))
 }
 
 func newQueue(cfg QueueConfig, space *quota) *Queue {

@@ -9,23 +9,26 @@ import (
 // quota is the space of an entity; a topic's subscriptions and a queue's
 // dead-letter queue share it.
 type quota struct {
+	kind  string // Queue or Topic
 	name  string
 	limit atomic.Int64
 	used  atomic.Int64
 }
 
-func newQuota(name string, limit int64) *quota {
-	q := &quota{name: name}
+func newQuota(kind, name string, limit int64) *quota {
+	q := &quota{kind: kind, name: name}
 	q.limit.Store(limit)
 	return q
 }
 
-// take reserves n bytes, or nothing. Two senders at once may both pass the
+// take, whose text is that of
+// https://learn.microsoft.com/azure/service-bus-messaging/service-bus-messaging-exceptions,
+// reserves n bytes, or nothing. Two senders at once may both pass the
 // last check, as on the service, whose limit is not exact either.
 func (q *quota) take(n int64) error {
 	if q.used.Load()+n > q.limit.Load() {
-		return amqp.Errorf(CondResourceLimit, "The maximum entity size has been reached or exceeded for %q: "+
-			"%d bytes of %d are in use", q.name, q.used.Load(), q.limit.Load())
+		return amqp.Errorf(CondResourceLimit, "The maximum entity size has been reached or exceeded for %s: '%s'. "+
+			"Size of entity in bytes:%d, Max entity size in bytes:%d.", q.kind, q.name, q.used.Load(), q.limit.Load())
 	}
 	q.used.Add(n)
 	return nil

@@ -57,16 +57,26 @@ func TestTopicKeepsScheduledMessagesUntilTheirTime(t *testing.T) {
 	})
 }
 
-func TestTopicRefusesAtOnceWhatNoSubscriptionCouldTake(t *testing.T) {
-	topic := NewTopic(TopicConfig{Name: "t", MaxBytes: 1 << 20})
-	defer topic.Close()
-	cfg := config()
-	cfg.RequiresSession = true
-	topic.Subscribe(cfg, []Rule{{}})
-	if err := topic.Enqueue([]*Message{sent{id: "a", at: time.Now().Add(time.Hour)}.message(t)}); err == nil {
-		t.Error("a message without a session was scheduled for a subscription that requires one")
-	}
-	if topic.Counts().Scheduled != 0 || topic.UsedBytes() != 0 {
-		t.Errorf("it was kept: %+v", topic.Counts())
-	}
+func TestTopicDeadLettersWhatHasNoSession(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		topic := NewTopic(TopicConfig{Name: "t", MaxBytes: 1 << 20})
+		defer topic.Close()
+		cfg := config()
+		cfg.RequiresSession = true
+		sessions, all := topic.Subscribe(cfg, []Rule{{}}), topic.Subscribe(config(), []Rule{{}})
+		if err := topic.Enqueue([]*Message{sent{id: "a"}.message(t), sent{id: "b", at: time.Now().Add(time.Minute)}.message(t)}); err != nil {
+			t.Fatal(err)
+		}
+		pass(time.Minute)
+		dead := sessions.DeadLetter().Take(nil, 9, true)
+		if got := ids(dead) + ids(all.Take(nil, 9, true)); got != "a ba b" {
+			t.Fatalf("dead letters and another subscription: %q", got)
+		}
+		if content, err := dead[0].Content(); err != nil || content.Application[PropDeadLetterReason] != "Session ID is null." {
+			t.Errorf("the reason is %v, %v", content.Application[PropDeadLetterReason], err)
+		}
+		if c := sessions.Counts(); c.Active != 0 || c.Enqueued != 2 || topic.UsedBytes() != 0 {
+			t.Errorf("counts are %+v, %d bytes in use", c, topic.UsedBytes())
+		}
+	})
 }

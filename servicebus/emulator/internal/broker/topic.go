@@ -41,7 +41,7 @@ type subscription struct {
 // NewTopic makes a topic without subscriptions.
 func NewTopic(cfg TopicConfig) *Topic {
 	t := &Topic{
-		cfg: cfg, quota: newQuota(cfg.Name, cfg.MaxBytes),
+		cfg: cfg, quota: newQuota("Topic", cfg.Name, cfg.MaxBytes),
 		scheduled: newTree(byTime(func(m *Message) int64 { return m.scheduled })),
 	}
 	if cfg.DuplicateWindow > 0 {
@@ -119,7 +119,7 @@ func (t *Topic) plan(messages []*Message, now int64) (plan, error) {
 			p.now = append(p.now, m)
 		}
 	}
-	// What no subscription could take is refused at once, not when it is due.
+	// What no rule could be tried on is refused at once, not when it is due.
 	if _, _, err := t.fanOut(p.later); err != nil {
 		return p, err
 	}
@@ -164,17 +164,33 @@ func (t *Topic) fanOut(messages []*Message) (copies [][]*Message, size int64, er
 				size += m.size
 			}
 		}
-		if err := checkBatch(copies[i], s.queue.cfg.RequiresSession, false, false); err != nil {
-			return nil, 0, err
-		}
 	}
 	return copies, size, nil
 }
 
-// accept stores what a topic has checked and made room for.
+// accept stores what a topic has checked and made room for. Nobody tells the sender
+// that a subscription takes messages of sessions only: one without goes to its
+// dead-letter queue.
+// https://learn.microsoft.com/azure/service-bus-messaging/service-bus-dead-letter-queues
 func (q *Queue) accept(messages []*Message, now int64) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
+	if q.cfg.RequiresSession && !q.cfg.Discard {
+		messages = slices.DeleteFunc(messages, func(m *Message) bool {
+			if m.hasSession {
+				return false
+			}
+			q.enqueued++
+			q.sequence++
+			m.sequence, m.enqueued = q.sequence, now
+			m.add(map[string]any{
+				PropDeadLetterReason:      "Session ID is null.",
+				PropDeadLetterDescription: "Session enabled entity doesn't allow a message whose session identifier is null.",
+			})
+			q.bury(m)
+			return true
+		})
+	}
 	q.store(messages, now)
 }
 
