@@ -10,6 +10,7 @@ import (
 	"strings"
 	"time"
 	"unicode"
+	"unicode/utf8"
 )
 
 // cachedStatement is a row of sys.dm_exec_query_stats whose text touches the
@@ -92,7 +93,7 @@ func (s *source) readCache(ctx context.Context) ([]cachedStatement, error) {
 			}
 			// Ids of databases differ between the views of Azure SQL Database, and there
 			// is but one.
-			if !here && !s.env.database() || !mentions(head.String+text.String, bare) {
+			if !here && !s.env.database() || !mentionsOutbox(head.String+text.String, bare) {
 				return nil
 			}
 			c.sqlHandle, c.queryHash, c.planHash = hex.EncodeToString(handle), hex.EncodeToString(queryHash), hex.EncodeToString(planHash)
@@ -124,9 +125,15 @@ func statementName(batch string) string {
 	return ""
 }
 
-// mentions says whether a text names the event table or one of the tables made
-// from its name, and not only a longer name that contains it.
-func mentions(text, table string) bool {
+// mentionsOutbox says whether a text names the event table or something made from
+// its name.
+func mentionsOutbox(text, table string) bool {
+	return Mentions(text, table, "_claim", "_worker", "_control", "_seq", "_enqueue")
+}
+
+// Mentions says whether a T-SQL text names the table, which is unquoted, alone or
+// with one of the suffixes behind it, and not only a longer name that contains it.
+func Mentions(text, table string, suffixes ...string) bool {
 	lower, name := strings.ToLower(text), strings.ToLower(doubled(table))
 	for from := 0; ; {
 		at := strings.Index(lower[from:], name)
@@ -135,17 +142,17 @@ func mentions(text, table string) bool {
 		}
 		at += from
 		from = at + len(name)
-		if at > 0 && partOfName(rune(lower[at-1])) {
+		if before, _ := utf8.DecodeLastRuneInString(lower[:at]); partOfName(before) {
 			continue
 		}
 		rest := lower[from:]
-		for _, suffix := range []string{"_claim", "_worker", "_seq"} {
+		for _, suffix := range suffixes {
 			if after, ok := strings.CutPrefix(rest, suffix); ok {
 				rest = after
 				break
 			}
 		}
-		if rest == "" || !partOfName(rune(rest[0])) {
+		if behind, _ := utf8.DecodeRuneInString(rest); !partOfName(behind) {
 			return true
 		}
 	}

@@ -11,15 +11,19 @@ func TestMentions(t *testing.T) {
 		{"select id from [dbo].[OUTBOX_EVENT]", "outbox_event", true},
 		{"delete from dbo.outbox_event_claim", "outbox_event", true},
 		{"SELECT NEXT VALUE FOR dbo.outbox_event_seq", "outbox_event", true},
+		{"UPDATE dbo.outbox_event_control SET paused = 1", "outbox_event", true},
+		{"EXEC dbo.outbox_event_enqueue @events", "outbox_event", true},
 		{"SELECT 1 FROM dbo.outbox_event_archive", "outbox_event", false},
 		{"SELECT 1 FROM dbo.outbox_event_claims", "outbox_event", false},
 		{"SELECT 1 FROM dbo.my_outbox_event", "outbox_event", false},
+		{"SELECT 1 FROM dbo.größeoutbox_event", "outbox_event", false},
+		{"SELECT 1 FROM dbo.outbox_eventé", "outbox_event", false},
 		{"SELECT 1 FROM old_outbox_event JOIN outbox_event ON 1 = 1", "outbox_event", true},
 		{"SELECT 1 FROM outbox_event", "outbox_event", true},
 		{"SELECT 1 FROM [it's ]]odd[]", "it's ]odd[", true},
 		{"", "outbox_event", false},
 	} {
-		if got := mentions(c.text, c.table); got != c.want {
+		if got := mentionsOutbox(c.text, c.table); got != c.want {
 			t.Errorf("%q mentions %q: %v", c.text, c.table, got)
 		}
 	}

@@ -179,7 +179,7 @@ func (s *source) readQueryStore(ctx context.Context) (queryStore, error) {
 			return err
 		}
 		r.logBytes = logBytes.Float64
-		if !mentions(p.text, bare) {
+		if !mentionsOutbox(p.text, bare) {
 			return nil
 		}
 		p.queryHash, p.planHash = hex.EncodeToString(hash), hex.EncodeToString(planHash)

@@ -15,7 +15,6 @@ type databaseFacts struct {
 	login, user                string
 	edition                    int64
 	objective, updateability   string
-	compatibility              int64
 	snapshot, recovery, forced sql.NullBool
 }
 
@@ -28,7 +27,6 @@ SELECT /* outbox:DoctorDatabase */ SYSUTCDATETIME() AS now, SUSER_SNAME() AS log
        CONVERT(BIGINT, SERVERPROPERTY('EngineEdition')) AS edition,
        ISNULL(CONVERT(NVARCHAR(128), DATABASEPROPERTYEX(@database, 'ServiceObjective')), N'') AS objective,
        ISNULL(CONVERT(NVARCHAR(128), DATABASEPROPERTYEX(@database, 'Updateability')), N'') AS updateability,
-       CONVERT(BIGINT, d.compatibility_level) AS compatibility_level,
        d.is_read_committed_snapshot_on, d.is_accelerated_database_recovery_on, d.is_parameterization_forced
 FROM   sys.databases AS d
 WHERE  d.name = @database;`
@@ -41,7 +39,7 @@ func (v *visit) connection(ctx context.Context) ([]Finding, error) {
 	f := &v.facts
 	asked := time.Now()
 	err := v.conn.QueryRowContext(ctx, doctorDatabaseSQL).Scan(&f.now, &f.login, &f.user, &f.edition, &f.objective, &f.updateability,
-		&f.compatibility, &f.snapshot, &f.recovery, &f.forced)
+		&f.snapshot, &f.recovery, &f.forced)
 	answered := time.Now()
 	if err != nil {
 		return nil, err
@@ -79,9 +77,6 @@ func (v *visit) options(ctx context.Context) ([]Finding, error) {
 	return one("session options", OK, "what filtered indexes need", ""), nil
 }
 
-// openJSONLevel is where OPENJSON begins (sql-docs, openjson-transact-sql.md).
-const openJSONLevel = 130
-
 func (v *visit) database(_ context.Context) (found []Finding, err error) {
 	f := v.facts
 	if f.now.IsZero() {
@@ -95,12 +90,6 @@ func (v *visit) database(_ context.Context) (found []Finding, err error) {
 		add("writable", NoGo, "the database is READ_ONLY here: a secondary replica, or the primary before a failover", "connect to the primary: leave ApplicationIntent=ReadOnly out of the DSN")
 	default:
 		add("writable", OK, "the database takes writes", "")
-	}
-	if f.compatibility < openJSONLevel {
-		add("compatibility level", NoGo, fmt.Sprintf("it is %d, and OPENJSON needs %d", f.compatibility, openJSONLevel),
-			fmt.Sprintf("ALTER DATABASE CURRENT SET COMPATIBILITY_LEVEL = %d;", openJSONLevel))
-	} else {
-		add("compatibility level", OK, fmt.Sprint(f.compatibility), "")
 	}
 	if f.snapshot.Valid && !f.snapshot.Bool {
 		add("row versioning", Warn, "READ_COMMITTED_SNAPSHOT is off: looks at the table wait for rows that a writer or a claim has not committed yet",

@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"azsqloutbox/maintenance"
+	"azsqloutbox/maintenance/diagnose"
 )
 
 // What one may not see is not in the catalog at all, and no answer is then no
@@ -28,8 +29,9 @@ ORDER BY t.name;`
 // A module keeps the QUOTED_IDENTIFIER and ANSI_NULLS that it was created with
 // (sql-docs, sys-sql-modules-transact-sql.md), and a write to a table with a
 // filtered index then fails with 1934, whatever the session has. Those whose text
-// names the table are looked at; the text of an encrypted one is NULL.
-const doctorModulesSQL = `SELECT /* outbox:DoctorModules */ QUOTENAME(OBJECT_SCHEMA_NAME(m.object_id)) + N'.' + QUOTENAME(OBJECT_NAME(m.object_id)) AS module
+// has the table's name are looked at; the text of an encrypted one is NULL.
+const doctorModulesSQL = `SELECT /* outbox:DoctorModules */ QUOTENAME(OBJECT_SCHEMA_NAME(m.object_id)) + N'.' + QUOTENAME(OBJECT_NAME(m.object_id)) AS module,
+       m.definition
 FROM   sys.sql_modules AS m
 WHERE  (m.uses_quoted_identifier = 0 OR m.uses_ansi_nulls = 0)
 AND    CHARINDEX(@table, m.definition) > 0
@@ -90,7 +92,7 @@ func isGuard(trigger string) bool { return strings.HasPrefix(trigger, maintenanc
 func (v *visit) otherModules(ctx context.Context, all bool) ([]Finding, error) {
 	const check = "modules"
 	const again = "create them again behind SET QUOTED_IDENTIFIER ON; SET ANSI_NULLS ON; (sqlcmd starts with the first OFF: use -I)"
-	modules, err := v.names(ctx, doctorModulesSQL, sql.Named("table", v.Names.WithDefaults().Table))
+	modules, err := v.modulesOnTable(ctx)
 	switch {
 	case err != nil:
 		return nil, err
@@ -109,6 +111,28 @@ func (v *visit) otherModules(ctx context.Context, all bool) ([]Finding, error) {
 			"if they write to it, "+again), nil
 	}
 	return one(check, OK, "none that names the table was created with options that filtered indexes refuse", ""), nil
+}
+
+// modulesOnTable are those with the wrong options that name the event table, and not
+// only one with a longer name or one of the tables beside it, which have no
+// filtered index.
+func (v *visit) modulesOnTable(ctx context.Context) (modules []string, err error) {
+	table := v.Names.WithDefaults().Table
+	rows, err := v.conn.QueryContext(ctx, doctorModulesSQL, sql.Named("table", strings.ReplaceAll(table, "]", "]]"))) // as between brackets
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close()
+	for rows.Next() {
+		var module, definition string
+		if err := rows.Scan(&module, &definition); err != nil {
+			return nil, err
+		}
+		if diagnose.Mentions(definition, table) {
+			modules = append(modules, module)
+		}
+	}
+	return modules, rows.Err()
 }
 
 // names are the first column of the rows.
