@@ -106,11 +106,19 @@ func writeSize(out io.Writer, c *sizeCmd, p sizing.Plan) error {
 	fmt.Fprintf(t, "log\t%.4g MB/s\t%s bytes an event, from its insert to its purge\n", p.LogMBPerSecond, quantity.Grouped(int64(p.LogBytesPerEvent)))
 	fmt.Fprintf(t, "storage\t%.4g GB\t%s of %s bytes; %.3g GB of it hot\n", p.StorageGB, quantity.Of(p.Rows, "row"), quantity.Grouped(int64(p.RowBytes)), p.HotGB)
 	fmt.Fprintf(t, "Service Bus\t%s\t%s\n", p.ServiceBusTier, brokerText(p))
+	if c.Subscriptions > 1 {
+		copies := c.EventsPerSecond * float64(c.Subscriptions)
+		text := fmt.Sprintf("%.3g", copies)
+		if copies >= 1000 {
+			text = quantity.Grouped(int64(copies))
+		}
+		fmt.Fprintf(t, "\t\t%s copies/s, one of each event for each of %s\n", text, quantity.Of(c.Subscriptions, "subscription"))
+	}
 	replica := fmt.Sprintf("%s events/s each, and one to spare", quantity.Grouped(int64(p.ReplicaEventsPerSecond)))
 	if p.ReplicaRate > 0 {
-		replica += fmt.Sprintf("; OUTBOX_SERVICEBUS_RATE=%d leaves the receivers their credits", p.ReplicaRate)
-		if rest := p.ReplicaRate * (p.Replicas - 1); float64(rest) < c.EventsPerSecond {
-			replica += fmt.Sprintf("; with a replica away that is %d events/s, below the peak", rest)
+		replica += fmt.Sprintf("; OUTBOX_SERVICEBUS_RATE=%v leaves the receivers their credits", p.ReplicaRate)
+		if rest := p.ReplicaRate * float64(p.Replicas-1); rest < c.EventsPerSecond {
+			replica += fmt.Sprintf("; with a replica away that is %.4g events/s, below the peak", rest)
 		}
 	}
 	fmt.Fprintf(t, "replicas\t%d\t%s\n", p.Replicas, replica)

@@ -54,6 +54,18 @@ func TestSizeText(t *testing.T) {
 	}
 }
 
+func TestSizeOfATopic(t *testing.T) {
+	for _, c := range []struct{ events, want string }{
+		{"1", "300 copies/s, one of each event for each of 300 subscriptions\n"},
+		{"1", "OUTBOX_SERVICEBUS_RATE=0.83 leaves"},
+		{"200", "60,000 copies/s"},
+	} {
+		if _, out, errs := runSize(t, "--events-per-second", c.events, "--payload", "600", "--subscriptions", "300"); !strings.Contains(out, c.want) {
+			t.Errorf("%s events/s: the text has no %q: %s\n%s", c.events, c.want, errs, out)
+		}
+	}
+}
+
 // What no size carries is a finding, with the way out.
 func TestSizeThatDoesNotFit(t *testing.T) {
 	code, out, errs := runSize(t, "--events-per-second", "1000", "--payload", "10000", "--retention", "1h")

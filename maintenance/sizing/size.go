@@ -42,8 +42,9 @@ type Plan struct {
 	Replicas               int     `json:"replicas"`
 	ReplicaEventsPerSecond float64 `json:"replica_events_per_s"`
 	// ReplicaRate is a bound for each replica, so that all together leave the
-	// receivers of a Standard namespace their credits; 0 on Premium.
-	ReplicaRate int `json:"replica_rate"`
+	// receivers of a Standard namespace their credits; below 10 with two digits
+	// behind the point, and 0 on Premium.
+	ReplicaRate float64 `json:"replica_rate"`
 
 	Problems    []string `json:"problems"`
 	Assumptions []string `json:"assumptions"`
@@ -70,7 +71,7 @@ func Size(w Workload) (Plan, error) {
 	}
 	if w.standardCarries() {
 		p.ServiceBusTier = Standard
-		p.ReplicaRate = int(StandardCredits / w.creditsPerEvent() / float64(p.Replicas))
+		p.ReplicaRate = bound(StandardCredits / w.creditsPerEvent() / float64(p.Replicas))
 	}
 	if n, ok := smallest(w.Tier, w.storageBytes(), Objective.bufferPoolBytes); ok {
 		p.WholeInMemory = n
@@ -90,6 +91,15 @@ func (p *Plan) round() {
 		p.Factors[i].Need = up(p.Factors[i].Need)
 		p.Factors[i].Limit = math.Round(p.Factors[i].Limit*100) / 100
 	}
+}
+
+// bound rounds a rate down. Where a topic has hundreds of subscriptions it is below
+// one event a second.
+func bound(perSecond float64) float64 {
+	if perSecond >= 10 {
+		return math.Floor(perSecond)
+	}
+	return math.Floor(perSecond*100) / 100
 }
 
 // up rounds to three digits, never down; what is left of a binary fraction does

@@ -98,6 +98,7 @@ func TestTheBroker(t *testing.T) {
 		{"a queue above", sizing.Workload{EventsPerSecond: 351, PayloadBytes: 600}, sizing.Premium, 702, 1, 1},
 		// Sent, three filters, received three times.
 		{"a topic with three subscriptions", sizing.Workload{EventsPerSecond: 100, PayloadBytes: 600, Subscriptions: 3}, sizing.Standard, 700, 1, 1},
+		{"a topic with hundreds: a rate below one a second", sizing.Workload{EventsPerSecond: 1, PayloadBytes: 600, Subscriptions: 300}, sizing.Standard, 601, 1, 1},
 		{"a message beyond Standard", sizing.Workload{EventsPerSecond: 1, PayloadBytes: 256 * sizing.KB}, sizing.Premium, 2, 1, 1},
 		// 1,000 bytes in and out: 2.8 MB/s of a unit's 4 are planned with.
 		{"one unit, just", sizing.Workload{EventsPerSecond: 1400, PayloadBytes: 720}, sizing.Premium, 2800, 1, 1},
@@ -112,7 +113,7 @@ func TestTheBroker(t *testing.T) {
 				p.ServiceBusTier, p.CreditsPerSecond, p.MessagingUnits, p.Namespaces, c.tier, c.credits, c.units, c.namespaces)
 		}
 		if (p.ReplicaRate > 0) != (c.tier == sizing.Standard) {
-			t.Errorf("%s: a rate of %d on %s", c.name, p.ReplicaRate, c.tier)
+			t.Errorf("%s: a rate of %v on %s", c.name, p.ReplicaRate, c.tier)
 		}
 	}
 }
