@@ -14,6 +14,9 @@ type cli struct {
 	Serve serveCmd `cmd:"" help:"Both engines, until Ctrl-C: prints the settings of a worker as export lines."`
 	Demo  demoCmd  `cmd:"" help:"Write events, move them with a real worker, receive and check every one."`
 
+	Write   writeCmd   `cmd:"" help:"Write an event or a few into a database, as a program would."`
+	Receive receiveCmd `cmd:"" help:"Receive messages and print them: they are gone from their queue then."`
+
 	Chaos chaosCmd `cmd:"" help:"Real workers against kills, outages and every other fault; proves by data that nothing was lost."`
 
 	Bench struct {
