@@ -31,6 +31,9 @@ type catalog struct {
 const (
 	discoverEvery = time.Second
 	forgetAfter   = 2 * time.Minute
+	// learnAfter is above what a worker that claims leaves between two scans, and
+	// below the time after which a backlog is counted again.
+	learnAfter = 10 * time.Second
 	// discoverLimit bounds what one skip scan brings. Of a table with more types
 	// pending at once, those first in its order are served first.
 	discoverLimit = 1000
@@ -82,6 +85,19 @@ func (c *catalog) pending(ctx context.Context, store Store, sure bool) ([]string
 		c.note(types, now, true)
 	}
 	return types, err
+}
+
+// learn scans for types where nothing else has for so long: while all is paused,
+// or settling is refused, nobody looks for work.
+func (c *catalog) learn(ctx context.Context, store Store) error {
+	c.mu.Lock()
+	due := c.discover && time.Since(c.lastDiscover) >= learnAfter
+	c.mu.Unlock()
+	if !due {
+		return nil
+	}
+	_, err := c.pending(ctx, store, true)
+	return err
 }
 
 // note remembers what was pending and forgets what was not for long.

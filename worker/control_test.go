@@ -70,6 +70,41 @@ func TestPauseAndResume(t *testing.T) {
 	}
 }
 
+// While everything is paused nobody looks for work, but the backlog's age must be
+// counted all the same, and at no more than a scan in ten seconds.
+func TestAPausedWorkerLearnsTypesWhenAsked(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		store := newFakeStore()
+		store.add("before", 3)
+		w, stop := start(t, Config{Store: store, Publisher: publishAll, Discover: true, Paused: true})
+		for _, c := range []struct {
+			add   string
+			after time.Duration
+			want  []string
+			scans int
+		}{
+			{"", time.Second, []string{"before"}, 1},
+			{"during", time.Second, []string{"before"}, 1},
+			{"", learnAfter, []string{"before", "during"}, 2},
+		} {
+			store.add(c.add, min(len(c.add), 1))
+			time.Sleep(c.after)
+			if err := w.LearnTypes(t.Context()); err != nil {
+				t.Fatal(err)
+			}
+			if diff := cmp.Diff(c.want, w.Status().EventTypes); diff != "" {
+				t.Errorf("event types (-want +got):\n%s", diff)
+			}
+			if n := store.called("DiscoverPending"); n != c.scans {
+				t.Errorf("%d scans, want %d", n, c.scans)
+			}
+		}
+		if err := stop(); err != nil {
+			t.Fatal(err)
+		}
+	})
+}
+
 // One line when a pause begins and one when it ends, whatever the number of
 // heartbeats between them; saying it again is neither.
 func TestPausesAreLoggedOnce(t *testing.T) {

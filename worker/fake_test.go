@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/google/uuid"
@@ -33,6 +34,8 @@ type fakeStore struct {
 	controls []Control
 	// retryDue is what Reap says until RetryDue was called.
 	retryDue bool
+	// slowClaims is how long a claim takes besides, in nanoseconds.
+	slowClaims atomic.Int64
 	// foldCase makes the table's collation case-insensitive.
 	foldCase bool
 }
@@ -171,6 +174,9 @@ func (s *fakeStore) pendingTypes() []string {
 func (s *fakeStore) Claim(ctx context.Context, req ClaimRequest) (Claim, error) {
 	if err := s.enter(ctx, "Claim"); err != nil {
 		return Claim{}, err
+	}
+	if !sleep(ctx, time.Duration(s.slowClaims.Load())) {
+		return Claim{}, ctx.Err()
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()

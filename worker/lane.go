@@ -3,6 +3,7 @@ package worker
 import (
 	"context"
 	"errors"
+	"fmt"
 	"math/rand/v2"
 	"slices"
 	"time"
@@ -72,6 +73,9 @@ func (w *Worker) claim(st stages, r round) error {
 	c, err := w.cfg.Store.Claim(ctx, ClaimRequest{EventType: r.eventType, After: r.after, Batch: r.batch})
 	if err != nil {
 		c = Claim{}
+		if errors.Is(context.Cause(ctx), context.DeadlineExceeded) {
+			err = fmt.Errorf("%w: %w", w.slowClaim(time.Since(asked)), err)
+		}
 	}
 	w.schedule.done(r, c)
 	w.paces.give(r.eventType, r.batch-len(c.Events))
@@ -89,6 +93,11 @@ func (w *Worker) claim(st stages, r round) error {
 	}
 	w.cfg.Observer.Claimed(c, time.Since(asked))
 	w.inFlight.Add(int64(len(c.Events)))
+	if err == nil && time.Until(until) < w.cfg.leastToPublish() {
+		err = w.slowClaim(time.Since(asked))
+		w.publishing.Go(func() { w.handBack(c, err, asked.Add(w.cfg.Lease)) })
+		return err
+	}
 	w.publishing.Go(func() { w.publish(st.sending, c, until, asked.Add(w.cfg.Lease)) })
 	return nil
 }
@@ -104,6 +113,25 @@ func (w *Worker) publish(sending context.Context, c Claim, until, leaseOver time
 	cancel()
 	w.cfg.Observer.Published(c, outcomes, time.Since(began))
 	w.report(c, outcomes, began)
+	w.inFlight.Add(-int64(len(c.Events)))
+	w.shares.give(c.Receipt.EventType)
+	w.endings <- &ending{settlement: settlement(c, outcomes, w.cfg.MaxAttempts), leaseOver: leaseOver}
+	<-w.places
+}
+
+// leastToPublish is what a claim must leave of the publish deadline: with less, a
+// healthy destination would get the blame for a slow database.
+func (c Config) leastToPublish() time.Duration { return min(c.PublishDeadline/4, time.Second) }
+
+func (w *Worker) slowClaim(took time.Duration) error {
+	return fmt.Errorf("a claim took %s of the publish deadline of %s, so nothing was sent and the destination was not tried: the database is slow or far away; raise the lease (--lease, now %s), or --publish-deadline where it is set",
+		took.Round(time.Millisecond), w.cfg.PublishDeadline, w.cfg.Lease)
+}
+
+// handBack ends a claim of which nothing was sent.
+func (w *Worker) handBack(c Claim, why error, leaseOver time.Time) {
+	outcomes := slices.Repeat([]Outcome{{Verdict: Unsent, Err: why}}, len(c.Events))
+	w.breakers.undecided(c.Receipt.EventType)
 	w.inFlight.Add(-int64(len(c.Events)))
 	w.shares.give(c.Receipt.EventType)
 	w.endings <- &ending{settlement: settlement(c, outcomes, w.cfg.MaxAttempts), leaseOver: leaseOver}

@@ -140,9 +140,6 @@ func (w *Worker) Run(ctx context.Context) error {
 	lanes.Wait()
 	stopClaiming()
 	w.stopping.Store(true) // what was to do it may not have had its turn yet
-	if n := w.inFlight.Load(); n > 0 {
-		w.log.Info("stopping: finishing what is in hand", zap.Int64("events", n), zap.Duration("grace", w.cfg.Grace))
-	}
 	w.publishing.Wait()
 	close(w.endings)
 	<-settled
@@ -230,6 +227,13 @@ type Status struct {
 	EventTypes []string
 	Unrouted   []string
 }
+
+// LearnTypes makes Status know the event types that have something pending, for
+// whoever counts the backlog. It asks the table only where the worker itself has
+// not for ten seconds, as in a pause; where every type has a route by name it never
+// does, because those without one are looked for in a pause too. It may be called
+// at any time.
+func (w *Worker) LearnTypes(ctx context.Context) error { return w.catalog.learn(ctx, w.cfg.Store) }
 
 // Status may be called at any time.
 func (w *Worker) Status() Status {

@@ -95,6 +95,22 @@ INSERT INTO dbo.outbox_event_control (scope, name, paused, changed_by, reason, c
 	}
 }
 
+// The alert that events are late must see a pause, also where a default route
+// makes the worker know no event type before it looks.
+func TestAPausedWorkerTellsTheBacklogsAge(t *testing.T) {
+	stack := startStack(t, local.Config{})
+	enqueue(t, stack, event("order-placed", "{}"))
+	s := settingsFor(t, stack)
+	s.Claim.Paused = true
+	s.Process.Listen = freeAddress(t)
+	runService(t, s)
+	eventually(t, "the age of what is pending shows", func() bool {
+		_, metrics := get(t, s.Process.Listen, "/metrics")
+		return strings.Contains(metrics, `outbox_oldest_pending_age_seconds{event_type="order-placed"}`) &&
+			strings.Contains(metrics, `outbox_events_pending{event_type="order-placed",routed="true"} 1`)
+	})
+}
+
 // A person's browser: the page is drawn and its script keeps it fresh.
 func TestStatusPageInABrowser(t *testing.T) {
 	browser, err := exec.LookPath("chromium")

@@ -203,6 +203,7 @@ func (s *Service) Run(ctx context.Context) error {
 		zap.String("version", s.about.Version), zap.String("owner", s.about.Owner),
 		zap.String("table", s.about.Table), zap.String("broker", s.about.Broker),
 		zap.Int("lanes", s.settings.Claim.Lanes), zap.Int("batch", s.settings.Claim.Batch))
+	defer context.AfterFunc(ctx, s.sayStopping)()
 	err := s.worker.Run(working)
 	stopServing()
 	if serveErr := group.Wait(); err == nil {
@@ -212,6 +213,15 @@ func (s *Service) Run(ctx context.Context) error {
 		s.log.Info("stopped")
 	}
 	return err
+}
+
+// sayStopping comes at once, before anything is waited for: who pressed Ctrl-C
+// would otherwise take a silent process for a dead one.
+func (s *Service) sayStopping() {
+	status := s.worker.Status()
+	s.log.Info("stopping: nothing new is claimed; waiting for what is in hand, for the grace period at most; a second signal ends it at once, and its claims then wait for their leases to end",
+		zap.Int64("events", status.InFlightEvents), zap.Int64("claims", status.OpenClaims),
+		zap.Duration("grace", s.settings.Process.Grace), zap.Duration("lease", s.settings.Claim.Lease))
 }
 
 // checkBroker says at the start what would otherwise show with the first event:
@@ -243,8 +253,7 @@ func (s *Service) countBacklog(ctx context.Context) {
 		}
 		pause.Reset(backlogEvery)
 		call, cancel := context.WithTimeout(ctx, backlogEvery)
-		status := s.worker.Status()
-		backlog, err := s.store.Backlog(call, append(status.EventTypes, status.Unrouted...))
+		backlog, err := s.backlog(call)
 		cancel()
 		if err != nil {
 			s.metrics.backlog.Store(nil)
@@ -259,6 +268,14 @@ func (s *Service) countBacklog(ctx context.Context) {
 			logBacklog(s.log, backlog)
 		}
 	}
+}
+
+func (s *Service) backlog(ctx context.Context) (worker.Backlog, error) {
+	if err := s.worker.LearnTypes(ctx); err != nil { // or a pause would hide how old they are
+		return worker.Backlog{}, err
+	}
+	status := s.worker.Status()
+	return s.store.Backlog(ctx, append(status.EventTypes, status.Unrouted...))
 }
 
 func (s *Service) close() {

@@ -1,0 +1,55 @@
+package worker
+
+import (
+	"strings"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+)
+
+// A claim that takes the time to send with it is the database's doing. The
+// destination gets no blame, the events are pending again, and the loop does not
+// spin.
+func TestASlowClaimIsNotBlamedOnTheDestination(t *testing.T) {
+	for name, took := range map[string]time.Duration{
+		"the claim comes too late":       2400 * time.Millisecond, // of a deadline of 2.5 s
+		"the claim does not come at all": 2600 * time.Millisecond,
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				store, sent := newFakeStore(), &journal{}
+				store.add("a", 10)
+				store.slowClaims.Store(int64(took))
+				w, stop := start(t, Config{Store: store, Publisher: sent, EventTypes: []string{"a"}, Lease: 5 * time.Second})
+				var blamed atomic.Bool
+				for range 600 {
+					time.Sleep(100 * time.Millisecond)
+					if len(w.Status().Breakers) > 0 {
+						blamed.Store(true)
+					}
+				}
+				if blamed.Load() {
+					t.Error("a breaker opened for a destination that nothing was sent to")
+				}
+				if err := w.Ready(); err == nil || !strings.Contains(err.Error(), "a claim took 2.") || !strings.Contains(err.Error(), "--lease, now 5s") {
+					t.Errorf("the worker says %v", err)
+				}
+				if n := store.called("Claim"); n > 50 {
+					t.Errorf("%d claims in a minute", n)
+				}
+				store.slowClaims.Store(0)
+				time.Sleep(time.Minute)
+				if err := sent.check(10); err != nil {
+					t.Error(err)
+				}
+				if err := w.Ready(); err != nil {
+					t.Errorf("not ready although the database is quick again: %v", err)
+				}
+				if err := stop(); err != nil {
+					t.Fatal(err)
+				}
+			})
+		})
+	}
+}
