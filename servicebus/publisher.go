@@ -176,7 +176,7 @@ func (p *Publisher) use(ctx context.Context, dest *destination, call func(contex
 		// Our caller's time is over; that says nothing of the sender.
 	case sendCtx.Err() != nil:
 		f.policy = policy{KindTimeout, retry}
-		f.err = fmt.Errorf("no answer within %s: %w", p.cfg.SendTimeout, err)
+		f.err = fmt.Errorf("no answer within %s: %w (what was sent may be at the broker and is sent again; where the broker does answer, only later, raise the send timeout, --servicebus-send-timeout)", p.cfg.SendTimeout, err)
 		if f.nothingSent {
 			c.abandon(s)
 		} else {
