@@ -182,7 +182,10 @@ func (c failedAct) run(ctx context.Context, a *app, s maintenance.SettleFailed) 
 	if s.Filter, err = c.filter(); err != nil {
 		return err
 	}
-	if c.chosen() == c.All {
+	if c.chosen() && c.All {
+		return usageError{errors.New("--all is every failed event: leave it out, or what chooses among them")}
+	}
+	if !c.chosen() && !c.All {
 		return usageError{errors.New("choose events by --id, --event-type, --older-than, --error, --parked or --waiting, or say --all")}
 	}
 	if c.Limit != nil {

@@ -34,6 +34,18 @@ func TestHelpLeavesOutWhatACommandDoesNotLookAt(t *testing.T) {
 	}
 }
 
+func TestWrongUsageSaysWhatIsRight(t *testing.T) {
+	for want, args := range map[string][]string{
+		"leave it out":          {"failed", "retry", "--all", "--parked"},
+		"or say --all":          {"failed", "retry"},
+		"write 90s, 30m or 72h": {"purge", "--retention", "3d"},
+	} {
+		if code, _, stderr := outboxctl(t, args...); code != exitUsage || !strings.Contains(stderr, want) {
+			t.Errorf("%v: exit %d, %q, want %q", args, code, stderr, want)
+		}
+	}
+}
+
 func TestWrongUsageExitsTwoWithOneLine(t *testing.T) {
 	for _, args := range [][]string{
 		{},

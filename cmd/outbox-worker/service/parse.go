@@ -104,7 +104,11 @@ func ParseCommand(target any, name, what string, unused map[string][]string, arg
 		err = typedEmpty(chosen)
 	}
 	if err != nil {
-		fmt.Fprintf(stderr, "%s: %s (--help lists all settings)\n", name, withoutSecrets(err.Error(), args))
+		message := withoutSecrets(err.Error(), args)
+		if strings.Contains(message, "expected duration") {
+			message += "; write 90s, 30m or 72h"
+		}
+		fmt.Fprintf(stderr, "%s: %s (--help lists all settings)\n", name, message)
 		return nil, 2, false
 	}
 	return chosen, 0, true
