@@ -203,7 +203,7 @@ func (n *tranNode) run(x *exec) (signal, error) {
 		if err != nil {
 			return goOn, err
 		}
-		name = v.S
+		name = sqltype.CutUTF16(v.S, maxTransactionName)
 	}
 	if err := n.do(x.s, x.w, name); err != nil {
 		return goOn, err

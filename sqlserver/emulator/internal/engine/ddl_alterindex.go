@@ -92,6 +92,9 @@ func (x *exec) alterOneIndex(sc *statementScope, next *tableDef, ix *indexDef, h
 		}
 		return ix.setOptions(st.IndexOptions)
 	case "Reorganize":
+		if err := onlyReorganizing(st.IndexOptions); err != nil {
+			return err
+		}
 		if ix.noPageLocks {
 			return raise(1943, 16, 1, "The index \"%s\" on table \"%s\" cannot be reorganized because page level locking is disabled.", ix.name, next.name)
 		}
@@ -144,6 +147,25 @@ func onlySettable(list []ast.IndexOption) error {
 			name = o.OptionKind
 		}
 		return raise(155, 15, 1, "'%s' is not a recognized ALTER INDEX SET option.", strings.ToUpper(name))
+	}
+	return nil
+}
+
+// onlyReorganizing refuses the options of a rebuild (sql-docs, "ALTER INDEX").
+func onlyReorganizing(list []ast.IndexOption) error {
+	for _, o := range list {
+		name := syntaxName(o)
+		switch o := o.(type) {
+		case *ast.IndexStateOption:
+			name = o.OptionKind
+		case *ast.IndexExpressionOption:
+			name = o.OptionKind
+		case *ast.OnlineIndexOption:
+			name = "Online"
+		}
+		if name != "LobCompaction" && name != "CompressAllRowGroups" {
+			return raise(155, 15, 1, "'%s' is not a recognized ALTER INDEX REORGANIZE option.", strings.ToUpper(name))
+		}
 	}
 	return nil
 }

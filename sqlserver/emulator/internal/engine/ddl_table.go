@@ -158,16 +158,25 @@ func (e *Engine) addColumn(def *tableDef, st *ast.ColumnDefinition, nullable boo
 		}
 		c.typ.Collation, c.collationNamed = coll, true
 	}
+	primary, saidNull := false, false
 	if n := st.Nullable; n != nil {
-		c.nullable = n.Nullable
+		c.nullable, saidNull = n.Nullable, n.Nullable
 	}
 	for _, k := range st.Constraints {
 		if n, ok := k.(*ast.NullableConstraintDefinition); ok {
-			c.nullable = n.Nullable
+			c.nullable, saidNull = n.Nullable, n.Nullable
 		}
 		if u, ok := k.(*ast.UniqueConstraintDefinition); ok && u.IsPrimaryKey {
-			c.nullable = false
+			primary = true
 		}
+	}
+	if primary && saidNull {
+		e := raise(1750, 16, 0, "Could not create constraint or index. See previous errors.")
+		e.before = raise(8111, 16, 1, "Cannot define PRIMARY KEY constraint on nullable column in table '%s'.", def.name)
+		return e
+	}
+	if primary {
+		c.nullable = false
 	}
 	if st.IdentityOptions != nil {
 		if err := def.addIdentity(c, st.IdentityOptions); err != nil {

@@ -32,6 +32,8 @@ type guard struct {
 	hintAt    int
 	hintDepth int
 	hint      string
+	// statisticsAt is how far a CREATE STATISTICS has come.
+	statisticsAt int
 
 	parens, blocks int
 	unary          int
@@ -112,6 +114,9 @@ func (g *guard) count() *sqlError {
 		return notModelled("comparisons with %s (a subquery)", word) // the parser takes them for a mistake
 	}
 	if e := g.hints(word); e != nil {
+		return e
+	}
+	if e := g.statistics(word); e != nil {
 		return e
 	}
 	if g.before == "" {

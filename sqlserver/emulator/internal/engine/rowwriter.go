@@ -17,6 +17,7 @@ type target struct {
 	// variable is the table variable's ordinal, -1 for a stored table.
 	variable int
 	checks   []checkRow
+	wide     []wideKey
 	// usage are the counters of the indexes that the statement keeps up.
 	usage []*useCount
 }
@@ -41,7 +42,9 @@ func (c *compiler) newTarget(def *tableDef, variable int, src *source) (*target,
 		}
 		t.checks = append(t.checks, checkRow{ck, p})
 	}
-	return t, nil
+	var err error
+	t.wide, err = c.engine.wideKeys(def)
+	return t, err
 }
 
 func (c *compiler) checkCondition(ck *checkDef, src *source) (*predicate, error) {
@@ -124,6 +127,9 @@ func (t *target) check(e *env, row []sqltype.Value, statement string) error {
 		if !c.nullable && row[i].IsNull() {
 			return errNull(c.name, t.longName(), statement)
 		}
+	}
+	if err := t.checkKeys(row); err != nil {
+		return err
 	}
 	if len(t.checks) == 0 {
 		return nil

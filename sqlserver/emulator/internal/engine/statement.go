@@ -232,6 +232,10 @@ func (b *builder) setVariable(st *ast.SetVariableStatement) (node, error) {
 	return &assignment{target: i, typ: t, value: u}, nil
 }
 
+// maxTransactionName is that of a transaction and of a savepoint (sql-docs, "BEGIN
+// TRANSACTION"); of a variable's value the rest is left out.
+const maxTransactionName = 32
+
 func (b *builder) transactionStatement(st ast.Statement) (node, error) {
 	n := &tranNode{}
 	var name *ast.IdentifierOrValueExpression
@@ -269,6 +273,9 @@ func (b *builder) transactionStatement(st ast.Statement) (node, error) {
 	}
 	if name.Identifier != nil {
 		n.text = name.Identifier.Value
+		if sqltype.UTF16Length(n.text) > maxTransactionName {
+			return nil, raiseBatch(103, 15, 2, "The identifier that starts with '%s' is too long. Maximum length is %d.", n.text, maxTransactionName)
+		}
 		return n, nil
 	}
 	n.name = b.expression(name.ValueExpression, lineOf(st))
