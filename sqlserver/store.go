@@ -36,7 +36,7 @@ type Config struct {
 	// heartbeat too.
 	Destinations []string
 
-	// Lease is how long a claim is its owner's; default 60 s.
+	// Lease is how long a claim is its owner's; default worker.DefaultLease.
 	Lease time.Duration
 	// MaxEventBytes is how much payload and headers of one event, in the columns'
 	// bytes, may leave the database; default 1 MiB. A larger event is claimed
@@ -46,7 +46,7 @@ type Config struct {
 	// bytes of UTF-8; default 16 MiB. One event always fits.
 	MaxBatchBytes int64
 	// MaxAttempts is how many attempts an event has before a reap parks it;
-	// default 10.
+	// default worker.DefaultMaxAttempts. To be that of the worker.Config.
 	MaxAttempts int
 	// LockTimeout is how long a statement waits for a lock; default 5 s, whole
 	// milliseconds.

@@ -60,6 +60,9 @@ func TestAlive(t *testing.T) {
 				return all(len(events), Outcome{Verdict: Unsent, Err: errAway})
 			})
 		}, "publishing"},
+		"heartbeat that hangs": {func(_ *Config, s *fakeStore) { s.stick("Heartbeat", 2, 20*time.Minute) }, "the heartbeat"},
+		"reaping that hangs":   {func(_ *Config, s *fakeStore) { s.stick("Reap", 2, 20*time.Minute) }, "reaping"},
+		"a slow reaping":       {func(_ *Config, s *fakeStore) { s.stick("Reap", 2, time.Minute) }, ""},
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {

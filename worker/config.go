@@ -42,8 +42,9 @@ type Config struct {
 	// Default twice the lanes.
 	MaxInFlight int
 
-	// Lease is what the Store gives each claim; the worker needs it to know
-	// when settling has become pointless. Default 60 s.
+	// Lease is what the Store gives each claim, to be the same there; the worker
+	// needs it to know when settling has become pointless. A claim whose receipt
+	// has less is published and settled within that. Default 60 s.
 	Lease time.Duration
 	// PublishDeadline is how long after the claim was asked for its events may
 	// still be sent. It must be below the lease, or events would be sent by two
@@ -61,7 +62,10 @@ type Config struct {
 	ReapEvery time.Duration
 	// HeartbeatEvery is the pause between two heartbeats. Default 10 s.
 	HeartbeatEvery time.Duration
-	// MaxAttempts parks an event that failed so many times. Default 10.
+	// MaxAttempts parks an event that failed so many times. Default 10. The Store
+	// has such a number of its own, for events whose leases run out again and again
+	// and are never settled: one count in the table, so the two should be the same,
+	// and an event is parked by whichever it meets first.
 	MaxAttempts int
 
 	// Paused connects and says so, but claims, reaps and retries nothing until a
@@ -125,9 +129,10 @@ func (c Config) withDefaults() Config {
 	return c
 }
 
-// Validate says what is wrong with a configuration whose defaults are filled
-// in, naming the field and what it may be.
+// Validate says what is wrong with a configuration, naming the field and what it
+// may be. Zero fields have their defaults.
 func (c Config) Validate() error {
+	c = c.withDefaults()
 	switch {
 	case c.Store == nil:
 		return fmt.Errorf("worker: Store is missing")

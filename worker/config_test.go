@@ -10,7 +10,7 @@ func TestConfigNamesTheFieldThatIsWrong(t *testing.T) {
 	good := func() Config {
 		return Config{Store: newFakeStore(), Publisher: publishAll, EventTypes: []string{"a"}}
 	}
-	if _, err := New(good()); err != nil {
+	if err := good().Validate(); err != nil {
 		t.Fatalf("the defaults are refused: %v", err)
 	}
 	for _, tt := range []struct {

@@ -89,6 +89,16 @@ func (s *fakeStore) setHang(f func(call string) bool) {
 	s.hang = f
 }
 
+// stick keeps the nth call of a kind for so long, whatever its context says.
+func (s *fakeStore) stick(call string, nth int, d time.Duration) {
+	s.setFail(func(c string, n int) error {
+		if c == call && n == nth {
+			time.Sleep(d)
+		}
+		return nil
+	})
+}
+
 // same compares as the column does.
 func (s *fakeStore) same(a, b string) bool {
 	return a == b || s.foldCase && strings.EqualFold(a, b)

@@ -28,28 +28,30 @@ func (w *Worker) keep(ctx context.Context, wg *sync.WaitGroup) {
 			}
 		}
 	}
-	wg.Go(func() { every(ctx, w.cfg.HeartbeatEvery, w.heartbeat) })
+	wg.Go(func() { w.every(ctx, "the heartbeat", w.cfg.HeartbeatEvery, w.heartbeat) })
 	wg.Go(func() {
 		var due bool
-		every(ctx, w.cfg.ReapEvery,
+		w.every(ctx, "reaping", w.cfg.ReapEvery,
 			unpaused(func(ctx context.Context) { due = w.reap(ctx) }),
 			unpaused(func(ctx context.Context) { w.retry(ctx, due) }))
 	})
 	if !w.cfg.Discover {
-		wg.Go(func() { every(ctx, unroutedEvery, w.reportUnrouted) })
+		wg.Go(func() { w.every(ctx, "the look for event types without a route", unroutedEvery, w.reportUnrouted) })
 	}
 }
 
 // every takes its steps, one after the other, at once and then about every
 // interval, varied by a tenth so that workers started together drift apart. Each
-// step has keeperPatience for itself.
-func every(ctx context.Context, interval time.Duration, steps ...func(context.Context)) {
+// step has keeperPatience for itself; one that does not come back shows as loop.
+func (w *Worker) every(ctx context.Context, loop string, interval time.Duration, steps ...func(context.Context)) {
 	for {
 		for _, do := range steps {
+			w.pulses.beat(loop)
 			call, cancel := context.WithTimeout(ctx, keeperPatience)
 			do(call)
 			cancel()
 		}
+		w.pulses.rest(loop)
 		jitter := time.Duration(rand.Int64N(int64(interval)/5+1)) - interval/10
 		if !sleep(ctx, interval+jitter) {
 			return

@@ -93,13 +93,27 @@ func (w *Worker) claim(st stages, r round) error {
 	}
 	w.cfg.Observer.Claimed(c, time.Since(asked))
 	w.inFlight.Add(int64(len(c.Events)))
-	if err == nil && time.Until(until) < w.cfg.leastToPublish() {
+	lease := w.leaseOf(c.Receipt)
+	if sooner := asked.Add(LongestPublishDeadline(lease)); sooner.Before(until) {
+		until = sooner
+	}
+	if err == nil && time.Until(until) < leastToPublish(until.Sub(asked)) {
 		err = w.slowClaim(time.Since(asked))
-		w.publishing.Go(func() { w.handBack(c, err, asked.Add(w.cfg.Lease)) })
+		w.publishing.Go(func() { w.handBack(c, err, asked.Add(lease)) })
 		return err
 	}
-	w.publishing.Go(func() { w.publish(st.sending, c, until, asked.Add(w.cfg.Lease)) })
+	w.publishing.Go(func() { w.publish(st.sending, c, until, asked.Add(lease)) })
 	return nil
+}
+
+// leaseOf is how long the claim is this worker's: what its receipt says, where
+// the Store gives less than this worker was told. Only the distance of the two
+// times counts, as they are of the database's clock.
+func (w *Worker) leaseOf(r Receipt) time.Duration {
+	if given := r.LeaseUntil.Sub(r.ClaimedAt); given > 0 {
+		return min(given, w.cfg.Lease)
+	}
+	return w.cfg.Lease
 }
 
 // publish sends a claim and hands what came of it to the settler.
@@ -119,9 +133,9 @@ func (w *Worker) publish(sending context.Context, c Claim, until, leaseOver time
 	<-w.places
 }
 
-// leastToPublish is what a claim must leave of the publish deadline: with less, a
+// leastToPublish is what a claim must leave of its publish deadline: with less, a
 // healthy destination would get the blame for a slow database.
-func (c Config) leastToPublish() time.Duration { return min(c.PublishDeadline/4, time.Second) }
+func leastToPublish(deadline time.Duration) time.Duration { return min(deadline/4, time.Second) }
 
 func (w *Worker) slowClaim(took time.Duration) error {
 	return fmt.Errorf("a claim took %s of the publish deadline of %s, so nothing was sent and the destination was not tried: the database is slow or far away; raise the lease (--lease, now %s), or --publish-deadline where it is set",

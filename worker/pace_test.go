@@ -1,6 +1,7 @@
 package worker
 
 import (
+	"context"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -84,6 +85,56 @@ func TestPaceWaitsForAQuantum(t *testing.T) {
 		}
 		if got := newPaces(func(string) float64 { return 0.5 }, itself).take("a", 500); got != 1 {
 			t.Errorf("a rate of one event in two seconds gave %d", got)
+		}
+	})
+}
+
+// A claim that found fewer events than the rate let through leaves the rest to
+// the other types of its destination.
+func TestShortClaimsCostTheRateNothing(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		store := newFakeStore()
+		store.took = time.Millisecond
+		store.add("deep", 2_000)
+		_, stop := start(t, Config{
+			Store: store, Publisher: publishAll, EventTypes: []string{"deep", "trickle"},
+			Destination: func(string) string { return "one" },
+			Rate:        func(string) float64 { return 100 },
+		})
+		for range 100 {
+			store.add("trickle", 1)
+			time.Sleep(100 * time.Millisecond)
+		}
+		if n := store.claimedEvents(); n < 950 || n > 1_150 {
+			t.Errorf("%d events in ten seconds at 100/s", n)
+		}
+		if err := stop(); err != nil {
+			t.Fatal(err)
+		}
+	})
+}
+
+// A probe that the rate does not let through yet is none under way: the next one
+// comes with the next events of the rate.
+func TestPaceDoesNotKeepAProbeWaiting(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		store := newFakeStore()
+		store.add("a", 1)
+		calls := make(chan time.Time, 1000)
+		_, stop := start(t, Config{
+			Store: store, EventTypes: []string{"a"},
+			Rate: func(string) float64 { return 0.1 },
+			Publisher: publisherFunc(func(_ context.Context, events []Event) []Outcome {
+				calls <- time.Now()
+				return all(len(events), Outcome{Verdict: Unsent, Err: errAway})
+			}),
+		})
+		first := <-calls
+		if second := <-calls; second.Sub(first) > 15*time.Second {
+			t.Errorf("the next probe came %s after the failure, the rate allows one event in 10s", second.Sub(first))
+		}
+		if err := stop(); err != nil {
+			t.Fatal(err)
 		}
 	})
 }

@@ -1,0 +1,196 @@
+package worker
+
+import (
+	"context"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+)
+
+// lossy is a store whose first settling commits and then loses its answer, or
+// whose receipts were reaped before.
+type lossy struct {
+	*fakeStore
+	unanswered, reaped bool
+	once               sync.Once
+}
+
+func (s *lossy) before(r Receipt) {
+	if s.reaped {
+		s.mu.Lock()
+		delete(s.receipts, r.ID)
+		s.mu.Unlock()
+	}
+}
+
+func (s *lossy) answer(err error) error {
+	if s.unanswered {
+		s.once.Do(func() { err = errAway })
+	}
+	return err
+}
+
+func (s *lossy) SettleSent(ctx context.Context, receipts []Receipt) (int, error) {
+	for _, r := range receipts {
+		s.before(r)
+	}
+	lost, err := s.fakeStore.SettleSent(ctx, receipts)
+	return lost, s.answer(err)
+}
+
+func (s *lossy) Settle(ctx context.Context, st Settlement) error {
+	s.before(st.Receipt)
+	return s.answer(s.fakeStore.Settle(ctx, st))
+}
+
+// settledCounts counts what an Observer hears of settling.
+type settledCounts struct {
+	Observers
+	mu             sync.Mutex
+	receipts, lost int
+}
+
+func (o *settledCounts) Settled(receipts []Receipt, lost int, _ time.Duration) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	o.receipts += len(receipts)
+	o.lost += lost
+}
+
+// An alert hangs on what is counted as lost: a receipt that the reaper took is,
+// one that the worker's own unanswered try took is not.
+func TestLostReceiptsAreThoseOfTheReaper(t *testing.T) {
+	for name, c := range map[string]struct {
+		outcome            Outcome
+		unanswered, reaped bool
+		lost               int
+	}{
+		"sent":                        {outcome: Outcome{Verdict: Sent}},
+		"sent, without an answer":     {outcome: Outcome{Verdict: Sent}, unanswered: true},
+		"sent, reaped":                {outcome: Outcome{Verdict: Sent}, reaped: true, lost: 1},
+		"returned":                    {outcome: Outcome{Verdict: Failed, Err: errAway}},
+		"returned, without an answer": {outcome: Outcome{Verdict: Failed, Err: errAway}, unanswered: true},
+		"returned, reaped":            {outcome: Outcome{Verdict: Failed, Err: errAway}, reaped: true, lost: 1},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				store := &lossy{fakeStore: newFakeStore(), unanswered: c.unanswered, reaped: c.reaped}
+				store.add("a", 1)
+				var seen settledCounts
+				_, stop := start(t, Config{
+					Store: store, EventTypes: []string{"a"}, Observer: &seen,
+					Publisher: publisherFunc(func(_ context.Context, events []Event) []Outcome { return all(len(events), c.outcome) }),
+				})
+				time.Sleep(10 * time.Second)
+				if err := stop(); err != nil {
+					t.Fatal(err)
+				}
+				if seen.receipts != 1 || seen.lost != c.lost {
+					t.Errorf("%d claims settled, %d lost, want 1 and %d", seen.receipts, seen.lost, c.lost)
+				}
+			})
+		})
+	}
+}
+
+// Claims that end within the linger of the first of them share its statement.
+func TestClaimsThatEndTogetherShareAStatement(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		store := newFakeStore()
+		store.add("a", 1)
+		store.add("b", 1)
+		_, stop := start(t, Config{
+			Store: store, EventTypes: []string{"a", "b"}, Lanes: 2,
+			Publisher: publisherFunc(func(_ context.Context, events []Event) []Outcome {
+				if events[0].Type == "b" {
+					time.Sleep(settleLinger / 2)
+				}
+				return all(len(events), Outcome{Verdict: Sent})
+			}),
+		})
+		time.Sleep(10 * time.Second)
+		if n := store.called("SettleSent"); n != 1 || store.openReceipts() != 0 {
+			t.Errorf("two claims took %d statements, %d receipts are left", n, store.openReceipts())
+		}
+		if err := stop(); err != nil {
+			t.Fatal(err)
+		}
+	})
+}
+
+// Where nothing can be settled, claiming stops after a while: what is claimed and
+// not settled is published again.
+func TestUnsettledClaimsAreBounded(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		store := newFakeStore()
+		store.add("a", 5000)
+		store.setFail(func(call string, _ int) error {
+			if call == "SettleSent" {
+				return errAway
+			}
+			return nil
+		})
+		const lanes, inFlight = 2, 2
+		w, stop := start(t, Config{Store: store, Publisher: publishAll, EventTypes: []string{"a"}, Batch: 1, Lanes: lanes, MaxInFlight: inFlight})
+		time.Sleep(DefaultLease / 2)
+		// The settler's own, those in its channel, those that wait for a place in it.
+		if n, most := w.Status().OpenClaims, int64(2*4*inFlight+inFlight+lanes); n > most {
+			t.Errorf("%d claims are open, want at most %d", n, most)
+		}
+		store.setFail(nil)
+		if err := stop(); err != nil {
+			t.Fatal(err)
+		}
+	})
+}
+
+// A store that gives less than the worker was told is believed: what would be
+// sent behind its lease is sent by another worker too.
+func TestTheReceiptsLeaseCounts(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		const lease = 10 * time.Second
+		store := newFakeStore()
+		store.lease = lease
+		store.add("a", 1)
+		sending := make(chan time.Duration, 1000)
+		_, stop := start(t, Config{
+			Store: store, EventTypes: []string{"a"},
+			Publisher: publisherFunc(func(ctx context.Context, events []Event) []Outcome {
+				began := time.Now()
+				<-ctx.Done()
+				sending <- time.Since(began)
+				return all(len(events), Outcome{Verdict: Unsent, Err: ctx.Err()})
+			}),
+		})
+		if took := <-sending; took > LongestPublishDeadline(lease) {
+			t.Errorf("events were being sent %s after their claim, under a lease of %s", took, lease)
+		}
+		if err := stop(); err != nil {
+			t.Fatal(err)
+		}
+	})
+}
+
+// A database that refuses every claim is asked less and less often.
+func TestRefusedClaimsBackOff(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		store := newFakeStore()
+		store.add("a", 1)
+		store.setFail(func(call string, _ int) error {
+			if call == "Claim" {
+				return errAway
+			}
+			return nil
+		})
+		_, stop := start(t, Config{Store: store, Publisher: publishAll, EventTypes: []string{"a"}, Lanes: 1})
+		time.Sleep(5 * time.Minute)
+		// Pauses of 5 s, down to half with their jitter.
+		if n := store.called("Claim"); n > 130 {
+			t.Errorf("%d claims in five minutes", n)
+		}
+		if err := stop(); err != nil {
+			t.Fatal(err)
+		}
+	})
+}
