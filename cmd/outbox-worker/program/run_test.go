@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"azsqloutbox/cmd/outbox-dev/local"
+	"azsqloutbox/cmd/outbox-worker/service"
 )
 
 const (
@@ -64,6 +65,7 @@ func TestWrongSettingsExitTwoWithOneLine(t *testing.T) {
 		{"wrong case of fedauth", []string{"--sql-dsn", "sqlserver://h?database=x&fedauth=activedirectorymanagedidentity"}, "fedauth"},
 		{"DSN without a database", []string{"--sql-dsn", "sqlserver://sa:s3cret-pw@h"}, "database"},
 		{"connection string that is none", []string{"--servicebus-connection-string", "SharedAccessKey=c2VjcmV0LWtleQ=="}, "ConnectionString"},
+		{"a bound that would park everything", []string{"--max-event-bytes", "64"}, "--max-event-bytes is 64, it may be 1024 or more"},
 		{"two ways to the broker", []string{"--servicebus-namespace", "a.servicebus.windows.net"}, "servicebus-namespace"},
 		{"unknown credential", []string{"--servicebus-credential", "magic", "--servicebus-namespace", "a.servicebus.windows.net"}, "credential"},
 	} {
@@ -85,6 +87,28 @@ func TestWrongSettingsExitTwoWithOneLine(t *testing.T) {
 				}
 			}
 		})
+	}
+}
+
+// A secret in a file ends with a line break, and a compose file writes an empty
+// variable for one that is left out: neither is an error.
+func TestWhatDeploymentsDoToVariables(t *testing.T) {
+	for name, value := range map[string]string{
+		"OUTBOX_SQL_DSN": " " + goodDSN + "\n", "OUTBOX_SERVICEBUS_CONNECTION_STRING": goodBus + "\r\n",
+		"OUTBOX_BATCH": "", "OUTBOX_SCHEMA": "", "OUTBOX_LEASE": "", "OUTBOX_PAUSED": "", "OUTBOX_SERVICEBUS_BATCH_BYTES": "",
+	} {
+		t.Setenv(name, value)
+	}
+	var c cli
+	var stderr bytes.Buffer
+	if _, ok := service.Parse(&c, Name, "", nil, &stderr, &stderr); !ok {
+		t.Fatal(stderr.String())
+	}
+	if c.SQL.DSN != goodDSN || c.ServiceBus.ConnectionString != goodBus {
+		t.Errorf("the DSN is %q, the connection string %q", c.SQL.DSN, c.ServiceBus.ConnectionString)
+	}
+	if c.Claim.Batch != 500 || c.SQL.Schema != "dbo" || c.Claim.Lease != time.Minute || c.Claim.Paused || c.ServiceBus.BatchBytes != nil {
+		t.Errorf("empty variables made %+v", c.Settings.Claim)
 	}
 }
 

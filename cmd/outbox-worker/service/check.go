@@ -38,6 +38,9 @@ func (s Settings) check() error {
 			return fmt.Errorf("--%s is %d, it may be 1 to %d", n.flag, n.value, n.most)
 		}
 	}
+	if n := s.SQL.MaxEventBytes; n < leastEventBytes {
+		return fmt.Errorf("--max-event-bytes is %d, it may be %d or more: every event that is larger is parked", n, leastEventBytes)
+	}
 	if r := s.ServiceBus.Rate; r < 0 || math.IsInf(r, 0) || math.IsNaN(r) {
 		return fmt.Errorf("--servicebus-rate is %g, it may be a positive number of messages a second, or 0 for no bound", r)
 	}
@@ -81,6 +84,10 @@ func (s Settings) check() error {
 	}
 	return s.ServiceBus.check()
 }
+
+// leastEventBytes is below what any real payload with its headers has: a smaller
+// bound is a slip of the hand that would park everything.
+const leastEventBytes = 1024
 
 // longestOwner is what the columns of receipts and heartbeats hold, in bytes.
 const longestOwner = 100

@@ -40,7 +40,7 @@ func (m *metrics) watch(w *worker.Worker) error {
 	_, err := b.meter.RegisterCallback(func(_ context.Context, o metric.Observer) error {
 		g.observe(o, w)
 		if last := m.backlog.Load(); last != nil {
-			g.observeBacklog(o, last, w.Status().Unrouted)
+			g.observeBacklog(o, &last.Backlog, w.Status().Unrouted)
 		}
 		return nil
 	}, g.inFlight, g.ready, g.pending, g.total, g.oldest, g.failed, g.openReceipts, g.overdueReceipts, g.breakerOpen, g.breakerAge, g.paused)

@@ -26,8 +26,17 @@ type metrics struct {
 	claimed, published, settled, lost, reaped          metric.Int64Counter
 	claimSeconds, publishSeconds, settleSeconds, batch metric.Float64Histogram
 
-	backlog atomic.Pointer[worker.Backlog]
+	backlog atomic.Pointer[counted]
 }
+
+// counted is a backlog and when the count ended.
+type counted struct {
+	worker.Backlog
+	at time.Time
+}
+
+// Age is how old the numbers are.
+func (c counted) Age() time.Duration { return time.Since(c.at) }
 
 // Latency buckets in seconds: a claim takes milliseconds, a publish up to its
 // deadline.

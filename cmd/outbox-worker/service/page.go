@@ -30,7 +30,7 @@ type page struct {
 	NotReady error
 	Stuck    error
 	Status   worker.Status
-	Backlog  *worker.Backlog // nil while the database cannot be asked
+	Backlog  *counted // nil while the database cannot be asked
 }
 
 // page renders the state of this worker for a person, without anything that

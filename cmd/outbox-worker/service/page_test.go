@@ -51,7 +51,7 @@ func TestStatusPageSaysWhatIsWrong(t *testing.T) {
 	address := troubled(t)
 	_, page := get(t, address, "/")
 	for _, want := range []string{
-		"not ready", "&lt;script&gt;alert(1)&lt;/script&gt;", "payments", "ops@desk", "&lt;b&gt;the consumer moves&lt;/b&gt;", `<b class="bad">1</b>`,
+		"not ready", "&lt;script&gt;alert(1)&lt;/script&gt;", "payments", "the table was counted ", "ops@desk", "&lt;b&gt;the consumer moves&lt;/b&gt;", `<b class="bad">1</b>`,
 	} {
 		if !strings.Contains(page, want) {
 			t.Errorf("the page does not hold %q:\n%s", want, page)

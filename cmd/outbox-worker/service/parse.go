@@ -3,6 +3,7 @@ package service
 import (
 	"fmt"
 	"io"
+	"os"
 	"reflect"
 	"runtime"
 	"runtime/debug"
@@ -100,7 +101,9 @@ func ParseCommand(target any, name, what string, unused map[string][]string, arg
 	if err != nil {
 		panic(err) // the struct tags are wrong, whatever was typed
 	}
+	ignoreEmptyVariables(parser.Model.Node)
 	if chosen, err = parser.Parse(args); err == nil {
+		trimSecrets(chosen)
 		err = typedEmpty(chosen)
 	}
 	if err != nil {
@@ -114,10 +117,34 @@ func ParseCommand(target any, name, what string, unused map[string][]string, arg
 	return chosen, 0, true
 }
 
+// ignoreEmptyVariables makes a variable that is there and empty the same as none:
+// compose files write ${X:-} for what may be left out.
+func ignoreEmptyVariables(node *kong.Node) {
+	for _, flag := range node.Flags {
+		flag.Tag.Envs = slices.DeleteFunc(slices.Clone(flag.Tag.Envs), func(name string) bool {
+			value, ok := os.LookupEnv(name)
+			return ok && value == ""
+		})
+	}
+	for _, child := range node.Children {
+		ignoreEmptyVariables(child)
+	}
+}
+
+// trimSecrets takes away the line break at the end that a secret in a file brings
+// with it; no DSN, connection string or host name begins or ends with white space.
+func trimSecrets(chosen *kong.Context) {
+	for _, flag := range chosen.Flags() {
+		switch flag.Name {
+		case "sql-dsn", "servicebus-connection-string", "servicebus-namespace":
+			flag.Target.SetString(strings.TrimSpace(flag.Target.String()))
+		}
+	}
+}
+
 // typedEmpty refuses a flag that was typed with nothing in it, and a list with an
 // empty name: a shell variable that was never set must not mean all indexes, any
-// hour of the day, or the default. An empty environment variable is for its
-// setting to judge.
+// hour of the day, or the default.
 func typedEmpty(chosen *kong.Context) error {
 	for _, typed := range chosen.Path {
 		if typed.Flag == nil {

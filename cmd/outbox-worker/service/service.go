@@ -262,7 +262,7 @@ func (s *Service) countBacklog(ctx context.Context) {
 			}
 			continue
 		}
-		s.metrics.backlog.Store(&backlog)
+		s.metrics.backlog.Store(&counted{Backlog: backlog, at: time.Now()})
 		if time.Since(told) >= backlogLogEvery {
 			told = time.Now()
 			logBacklog(s.log, backlog)
