@@ -15,6 +15,6 @@
 //   - Lists travel as one JSON parameter, so that there is one text and one plan
 //     whatever their length, and no limit of 2,100 parameters.
 //   - Times are the database's own; none is ever sent.
-//   - Every statement has a variable: one without could have its literals turned
-//     into parameters by forced parameterization.
+//   - Every statement has a variable or OPTION (RECOMPILE): without either, forced
+//     parameterization could turn its literals into parameters.
 package sqlserver
