@@ -11,7 +11,3 @@ import (
 func (t Target) Hold(task string) func(context.Context, *sql.Conn) error {
 	return func(ctx context.Context, conn *sql.Conn) error { return t.takeAppLock(ctx, conn, task) }
 }
-
-// WithDefaults is the target as the tasks of this package use it, for those of
-// others.
-func (t Target) WithDefaults() Target { return t.withDefaults() }

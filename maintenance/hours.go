@@ -12,7 +12,7 @@ type Hours struct{ From, Until time.Duration }
 
 const day = 24 * time.Hour
 
-// ParseHours reads 01:00-05:00.
+// ParseHours reads 01:00-05:00; the end of the day is 24:00.
 func ParseHours(text string) (Hours, error) {
 	from, until, ok := strings.Cut(text, "-")
 	if !ok {
@@ -23,7 +23,12 @@ func ParseHours(text string) (Hours, error) {
 		text string
 		into *time.Duration
 	}{{from, &h.From}, {until, &h.Until}} {
-		t, err := time.Parse("15:04", strings.TrimSpace(part.text))
+		clock := strings.TrimSpace(part.text)
+		if clock == "24:00" && part.into == &h.Until {
+			h.Until = day
+			continue
+		}
+		t, err := time.Parse("15:04", clock)
 		if err != nil {
 			return Hours{}, fmt.Errorf("%q in %q is no time of day, want HH:MM", part.text, text)
 		}

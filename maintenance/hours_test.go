@@ -25,10 +25,15 @@ func TestHoursLeft(t *testing.T) {
 		{"00:00-23:59", "00:00", 24*time.Hour - time.Minute},
 		{"23:00-00:00", "23:30", 30 * time.Minute},
 		{"23:00-00:00", "00:00", 0},
+		{"23:00-24:00", "23:30", 30 * time.Minute},
+		{"00:00-24:00", "00:00", 24 * time.Hour},
 	} {
 		hours, err := maintenance.ParseHours(c.hours)
 		if err != nil {
 			t.Fatal(err)
+		}
+		if got := hours.String(); got != c.hours+" UTC" {
+			t.Errorf("%s is written %s", c.hours, got)
 		}
 		clock, err := time.Parse("15:04", c.now)
 		if err != nil {
@@ -49,7 +54,7 @@ func TestHoursLeft(t *testing.T) {
 }
 
 func TestParseHoursRefuses(t *testing.T) {
-	for _, text := range []string{"", "01:00", "01:00-", "-05:00", "1-5", "25:00-26:00", "01:00-01:00", "01:00-05:60", "01:00-05:00-06:00", "a-b"} {
+	for _, text := range []string{"", "01:00", "01:00-", "-05:00", "1-5", "25:00-26:00", "01:00-01:00", "24:00-05:00", "01:00-24:01", "01:00-05:60", "01:00-05:00-06:00", "a-b"} {
 		if h, err := maintenance.ParseHours(text); err == nil {
 			t.Errorf("%q is read as %s", text, h)
 		}

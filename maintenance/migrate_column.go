@@ -142,7 +142,7 @@ func (m Migration) migrated(c *migrationColumn) (bool, error) {
 	return true, nil
 }
 
-// isReady says what keeps the column itself from being changed.
+// columnBlockers says what keeps the column itself from being changed.
 func (m Migration) columnBlockers(c *migrationColumn) (list []MigrationBlocker) {
 	add := func(kind, problem, remedy string) {
 		list = append(list, MigrationBlocker{Kind: kind, Name: m.Column, Problem: problem, Remedy: remedy})

@@ -7,6 +7,8 @@ import (
 	"fmt"
 	"strings"
 
+	"go.uber.org/zap"
+
 	"azsqloutbox/sqlserver"
 )
 
@@ -22,7 +24,8 @@ func (m Migration) clearGuards(ctx context.Context, d *sqlserver.Dedicated) erro
 		return err
 	}
 	for _, g := range guards {
-		m.Logger.Warn("an earlier run was killed: its indexes are put back and its guard is dropped")
+		m.Logger.Warn("an earlier run was killed: its indexes are put back and its guard is dropped",
+			zap.Stringer("table", m.Names), zap.String("trigger", g.name))
 		if err := m.putBack(ctx, d, g.restore, g.name); err != nil {
 			return err
 		}

@@ -65,7 +65,7 @@ FROM   (SELECT TOP (@rows)
         ORDER BY e.id DESC) AS w
 OPTION (MAXDOP 1);`
 
-// purgeDelete deletes what a look has found. Its hints are the look's; ROWLOCK
+// purgeDeleteSQL deletes what a look has found. Its hints are the look's; ROWLOCK
 // also keeps the worker's statements from meeting a page lock, and a batch stays
 // below the 5,000 locks at which they would become a table lock. Rows that came
 // into the range since are too young to match.

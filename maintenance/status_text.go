@@ -3,7 +3,6 @@ package maintenance
 import (
 	"fmt"
 	"io"
-	"strings"
 	"text/tabwriter"
 	"time"
 
@@ -115,21 +114,8 @@ func age(seconds float64) string {
 	case d < time.Hour:
 		return d.Round(time.Second).String()
 	case d < 48*time.Hour:
-		return strings.TrimSuffix(d.Round(time.Minute).String(), "0s")
+		return quantity.Span(d.Round(time.Minute))
 	default:
 		return fmt.Sprintf("%dd%dh", int(d.Hours())/24, int(d.Hours())%24)
 	}
-}
-
-// Printable keeps text from the table from moving the cursor of a terminal, from
-// making a line of its own, and from showing what follows it in another order
-// (Unicode Standard Annex 9, explicit directional formatting).
-func Printable(s string) string {
-	return strings.Map(func(r rune) rune {
-		switch {
-		case r < ' ', r >= 0x7f && r < 0xa0, r >= 0x2028 && r <= 0x202e, r >= 0x2066 && r <= 0x2069:
-			return '?'
-		}
-		return r
-	}, s)
 }

@@ -52,3 +52,7 @@ type Progress struct {
 	Done, Total int64
 	Unit        string
 }
+
+// WithDefaults is the target as the tasks of this package use it, for those of
+// others.
+func (t Target) WithDefaults() Target { return t.withDefaults() }

@@ -88,11 +88,11 @@ func purgePlanText(out io.Writer, p maintenance.PurgePlan, purge maintenance.Pur
 	w := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
 	fmt.Fprintf(w, "purge of %s\n", p.Table)
 	fmt.Fprintf(w, "  database clock\t%s\n", clock(p.Now))
-	fmt.Fprintf(w, "  deletes\tPROCESSED events older than %s: processed before %s\n", span(purge.Retention), clock(p.Cutoff))
+	fmt.Fprintf(w, "  deletes\tPROCESSED events older than %s: processed before %s\n", quantity.Span(purge.Retention), clock(p.Cutoff))
 	if h := p.HeldBackBy; h != nil {
 		fmt.Fprintf(w, "  held back by\tthe claim %s of %s, claimed %s, lease until %s: what was processed since may be its\n", h.ClaimID, h.Owner, clock(h.ClaimedAt), clock(h.LeaseUntil))
 	}
-	fmt.Fprintf(w, "  open claims\t%s, longest lease %s\n", quantity.Grouped(int64(p.OpenReceipts)), span(time.Duration(p.LeaseSeconds*float64(time.Second))))
+	fmt.Fprintf(w, "  open claims\t%s, longest lease %s\n", quantity.Grouped(int64(p.OpenReceipts)), quantity.Span(time.Duration(p.LeaseSeconds*float64(time.Second))))
 	if o := p.Oldest; o != nil {
 		fmt.Fprintf(w, "  table\tabout %s; the first has the id %d and was created %s\n", quantity.Of(p.TableRows, "row"), o.ID, clock(o.CreatedAt))
 	} else {

@@ -96,7 +96,7 @@ func brokerText(p sizing.Plan) string {
 
 func writeSize(out io.Writer, c *sizeCmd, p sizing.Plan) error {
 	var b strings.Builder
-	fmt.Fprintf(&b, "%v events/s of %s, sent ones kept for %s, in %s:\n\n", c.EventsPerSecond, quantity.Of(int64(c.Payload), "byte"), span(c.Retention), p.Tier)
+	fmt.Fprintf(&b, "%v events/s of %s, sent ones kept for %s, in %s:\n\n", c.EventsPerSecond, quantity.Of(int64(c.Payload), "byte"), quantity.Span(c.Retention), p.Tier)
 	t := tabwriter.NewWriter(&b, 0, 0, 2, ' ', 0)
 	if noSize(p) {
 		fmt.Fprintf(t, "vCores\t-\tno size of %s is enough: %s\n", p.Tier, limitingWords[p.LimitingFactor])

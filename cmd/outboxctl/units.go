@@ -26,18 +26,6 @@ func size(bytes int64) string {
 	return fmt.Sprintf("%.1f %cB", n, units[unit])
 }
 
-// span is a duration without zeros behind: 72h, 1m30s.
-func span(d time.Duration) string {
-	text := d.String()
-	if strings.HasSuffix(text, "m0s") {
-		text = strings.TrimSuffix(text, "0s")
-	}
-	if strings.HasSuffix(text, "h0m") {
-		text = strings.TrimSuffix(text, "0m")
-	}
-	return text
-}
-
 // clock is a time of the database.
 func clock(t time.Time) string { return t.UTC().Format("2006-01-02 15:04:05") + " UTC" }
 

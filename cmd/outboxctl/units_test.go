@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"math"
 	"testing"
-	"time"
 
 	"azsqloutbox/maintenance"
 	"azsqloutbox/worker"
@@ -15,11 +14,6 @@ func TestUnits(t *testing.T) {
 	for n, want := range map[int64]string{0: "0 B", 1023: "1023 B", 1024: "1.0 KB", 1536: "1.5 KB", 58 << 30: "58.0 GB", math.MaxInt64: "8.0 EB"} {
 		if got := size(n); got != want {
 			t.Errorf("size %d is %s, want %s", n, got, want)
-		}
-	}
-	for d, want := range map[time.Duration]string{0: "0s", 10 * time.Second: "10s", time.Minute: "1m", 90 * time.Second: "1m30s", 72 * time.Hour: "72h", 10*time.Hour + 20*time.Minute: "10h20m"} {
-		if got := span(d); got != want {
-			t.Errorf("span %d is %s, want %s", d, got, want)
 		}
 	}
 	for err, want := range map[error]string{

@@ -6,9 +6,9 @@ import (
 	"strconv"
 	"strings"
 	"time"
-	"unicode"
 
 	"azsqloutbox/internal/quantity"
+	"azsqloutbox/maintenance"
 	"azsqloutbox/maintenance/sizing"
 )
 
@@ -115,7 +115,7 @@ func trim(v float64, digits int) string {
 
 // oneLine makes text fit a cell: blanks are folded, what is too long is cut.
 func oneLine(text string, limit int) string {
-	text = printable(strings.Join(strings.Fields(text), " "))
+	text = maintenance.Printable(strings.Join(strings.Fields(text), " "))
 	if runes := []rune(text); len(runes) > limit {
 		return string(runes[:limit-1]) + "…"
 	}
@@ -133,17 +133,6 @@ func rounded(value any) any {
 		return value
 	}
 	return v
-}
-
-// printable takes what could move a terminal's cursor or turn its text around out
-// of text that an application wrote.
-func printable(text string) string {
-	return strings.Map(func(r rune) rune {
-		if unicode.In(r, unicode.Cc, unicode.Cf) {
-			return '\uFFFD'
-		}
-		return r
-	}, text)
 }
 
 // ratio is a / b, and 0 where b is none.

@@ -9,6 +9,7 @@ import (
 	"unicode/utf8"
 
 	"azsqloutbox/internal/quantity"
+	"azsqloutbox/maintenance"
 )
 
 // textWidth is what a line may take.
@@ -18,8 +19,8 @@ const textWidth = 100
 // asked for.
 func (r *Report) WriteText(w io.Writer, color bool) error {
 	t := &textReport{color: color}
-	t.line(0, t.bold("outbox "+printable(r.Table))+"   "+r.tally())
-	t.line(0, fmt.Sprintf("%s   %s UTC", printable(r.headline()), format(r.At, Moment)))
+	t.line(0, t.bold("outbox "+maintenance.Printable(r.Table))+"   "+r.tally())
+	t.line(0, fmt.Sprintf("%s   %s UTC", maintenance.Printable(r.headline()), format(r.At, Moment)))
 	t.blank()
 	for _, s := range r.Sections {
 		text := s.first()
@@ -82,7 +83,7 @@ func (t *textReport) section(s Section) {
 			widest = max(widest, utf8.RuneCountInString(f.Name))
 		}
 		for _, f := range s.Evidence.Figures {
-			t.line(4, printable(pad(f.Name, widest+2)+format(f.Value, f.Unit)))
+			t.line(4, maintenance.Printable(pad(f.Name, widest+2)+format(f.Value, f.Unit)))
 		}
 	}
 	for _, g := range s.Evidence.Gauges {
@@ -109,7 +110,7 @@ func (t *textReport) section(s Section) {
 func (t *textReport) gauge(g Gauge) {
 	const width = 24
 	full := int(min(1, max(0, g.share()))*width + 0.5)
-	t.line(4, fmt.Sprintf("%s  %s%s  %s of %s, %s", pad(printable(g.Title), 24), strings.Repeat("█", full), strings.Repeat("░", width-full),
+	t.line(4, fmt.Sprintf("%s  %s%s  %s of %s, %s", pad(maintenance.Printable(g.Title), 24), strings.Repeat("█", full), strings.Repeat("░", width-full),
 		format(g.Value, g.Unit), format(g.Limit, g.Unit), format(100*g.share(), Percent)))
 }
 
@@ -123,7 +124,7 @@ func (t *textReport) chart(c Chart) {
 		values[i] = p.Value
 		sum += p.Value
 	}
-	t.line(4, fmt.Sprintf("%s %s  average %s, highest %s", pad(printable(c.Title), 12), sparkline(values, c.Top, 40),
+	t.line(4, fmt.Sprintf("%s %s  average %s, highest %s", pad(maintenance.Printable(c.Title), 12), sparkline(values, c.Top, 40),
 		format(sum/float64(len(values)), c.Unit), format(slices.Max(values), c.Unit)))
 }
 
@@ -168,7 +169,7 @@ func (t *textReport) table(table Table) {
 	}
 	widths := columnWidths(cells, table.Columns, textWidth-4)
 	t.blank()
-	title := printable(table.Title)
+	title := maintenance.Printable(table.Title)
 	if left := len(table.Columns) - len(widths); left > 0 {
 		title += fmt.Sprintf(" (%s more in --json and --html)", quantity.Of(left, "column"))
 	}
@@ -258,7 +259,7 @@ func (t *textReport) wrap(indent int, mark, text string) {
 		line, first = "", false
 	}
 	for _, word := range strings.Fields(text) {
-		word = printable(word)
+		word = maintenance.Printable(word)
 		for utf8.RuneCountInString(word) > room {
 			if line != "" {
 				flush()

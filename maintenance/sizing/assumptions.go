@@ -2,8 +2,6 @@ package sizing
 
 import (
 	"fmt"
-	"strings"
-	"time"
 
 	"azsqloutbox/internal/quantity"
 )
@@ -26,15 +24,10 @@ func (w Workload) assumptions() []string {
 		"the database carries nothing but the outbox: add what your own data takes of log, memory and CPU",
 		fmt.Sprintf("payload and headers are %s; aggregates and event type take %d bytes", text, aggregateBytes+eventTypeBytes),
 		"the claim index " + index,
-		fmt.Sprintf("the purge runs once a day, so rows of %s and a day are there; storage is without row versions, backups and the rest of the database", short(w.Retention)),
-		fmt.Sprintf("the hot part is the backlog of %s at the peak, row and index entry, and the upper levels of the primary key; what was sent is read once more, by the purge", short(w.Outage)),
+		fmt.Sprintf("the purge runs once a day, so rows of %s and a day are there; storage is without row versions, backups and the rest of the database", quantity.Span(w.Retention)),
+		fmt.Sprintf("the hot part is the backlog of %s at the peak, row and index entry, and the upper levels of the primary key; what was sent is read once more, by the purge", quantity.Span(w.Outage)),
 		fmt.Sprintf("an event takes %.0f µs of the database's CPU, extrapolated from one measured claim: measure it with outboxctl diagnose", cpuPerEvent*1e6),
 		fmt.Sprintf("Service Bus: %s; a message is %d bytes with its properties; Standard has %d credits a second, a messaging unit about %.0f MB/s in plus out, less with sessions or duplicate detection", receive, w.messageBytes(), StandardCredits, unitBytesPerSecond/1e6),
 		fmt.Sprintf("a replica of %v vCPU moves what docs/performance.md measured with as much, and there is one replica more than that needs", ReplicaCores),
 	}
-}
-
-// short is a duration without zeros behind: 72h, 1m.
-func short(d time.Duration) string {
-	return strings.TrimSuffix(strings.TrimSuffix(d.String(), "0s"), "0m")
 }

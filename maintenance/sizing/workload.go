@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"math"
 	"time"
+
+	"azsqloutbox/internal/quantity"
 )
 
 // Workload is what an outbox has to carry, for Size.
@@ -62,7 +64,7 @@ func (w Workload) Validate() error {
 	}
 	span := func(field string, d time.Duration) error {
 		if d < minSpan || d > maxSpan {
-			return fmt.Errorf("field %s is %s, must be %s to %s", field, short(d), short(minSpan), short(maxSpan))
+			return fmt.Errorf("field %s is %s, must be %s to %s", field, quantity.Span(d), quantity.Span(minSpan), quantity.Span(maxSpan))
 		}
 		return nil
 	}
