@@ -69,7 +69,7 @@ func (s Status) receipts(w io.Writer) {
 		if r.LeaseLeftSeconds < 0 {
 			left = "over since " + age(-r.LeaseLeftSeconds)
 		}
-		fmt.Fprintf(w, "%s\t%s\t%s\t%d\t%s\t%s\n", Printable(r.ClaimID), Printable(r.Owner), Printable(r.EventType), r.Events, age(r.AgeSeconds), left)
+		fmt.Fprintf(w, "%s\t%s\t%s\t%d\t%s\t%s\n", Printable(r.ClaimID), Printable(r.Owner), Printable(r.EventType), r.Events, since(r.AgeSeconds, ""), left)
 	}
 	if more := s.OpenReceipts - len(s.Receipts); more > 0 {
 		fmt.Fprintf(w, "… and %d younger ones\n", more)
@@ -81,7 +81,7 @@ func (s Status) workers(w io.Writer) {
 		fmt.Fprint(w, "\nworker\tversion\tup\tseen\tlease\tlanes\tin flight\tevents/s\tstate\n")
 	}
 	for _, v := range s.Workers {
-		fmt.Fprintf(w, "%s\t%s\t%s\t%s ago\t%s\t%d\t%d\t%.1f\t%s\n", Printable(v.Owner), Printable(v.Version), age(v.UpSeconds), age(v.SeenSecondsAgo),
+		fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%s\t%d\t%d\t%.1f\t%s\n", Printable(v.Owner), Printable(v.Version), since(v.UpSeconds, ""), since(v.SeenSecondsAgo, " ago"),
 			age(v.LeaseSeconds), v.Lanes, v.InFlight, v.EventsPerSecond, v.state())
 	}
 }
@@ -105,8 +105,22 @@ func (s Status) destinations(w io.Writer) {
 	}
 }
 
-// age is a length of time in the two units that matter.
+// since is how long ago a time of the table is; one that lies ahead was not
+// written by the database's clock. A second is what a row may be newer than the
+// look that found it.
+func since(seconds float64, ago string) string {
+	if seconds <= -1 {
+		return age(-seconds) + " ahead"
+	}
+	return age(max(0, seconds)) + ago
+}
+
+// age is a length of time, not negative, in the two units that matter.
 func age(seconds float64) string {
+	const year = 365.25 * 24 * 60 * 60
+	if seconds > 200*year { // a Duration holds 292
+		return "over 200 years"
+	}
 	d := time.Duration(seconds * float64(time.Second))
 	switch {
 	case d < 10*time.Second:

@@ -4,6 +4,7 @@ import (
 	"context"
 	"database/sql"
 	"fmt"
+	"math"
 	"time"
 
 	"azsqloutbox/worker"
@@ -110,9 +111,22 @@ func backlogOfTypes(ctx context.Context, conn *sql.Conn, st *statements, types [
 			return nil, fmt.Errorf("the count answered position %d of %d types", i, len(types))
 		}
 		counts[i].Pending = pending
-		counts[i].OldestAge = max(0, time.Duration(oldest.Int64)*time.Millisecond)
+		counts[i].OldestAge = max(0, milliseconds(oldest.Int64))
 	}
 	return counts, rows.Err()
+}
+
+// milliseconds is so long a time, or as much of it as a Duration holds: 292 years.
+// created_at is the writer's, who may have left it at its language's zero, year 1.
+func milliseconds(ms int64) time.Duration {
+	const most = math.MaxInt64 / int64(time.Millisecond)
+	switch {
+	case ms > most:
+		return math.MaxInt64
+	case ms < -most:
+		return math.MinInt64
+	}
+	return time.Duration(ms) * time.Millisecond
 }
 
 // A row a batch in flight: a page or two.

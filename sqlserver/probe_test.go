@@ -3,6 +3,7 @@ package sqlserver_test
 import (
 	"database/sql"
 	"errors"
+	"fmt"
 	"slices"
 	"strings"
 	"testing"
@@ -66,6 +67,25 @@ func TestBacklog(t *testing.T) {
 	}
 	if got.Types[1].OldestAge != 0 {
 		t.Errorf("the oldest of none is %s old", got.Types[1].OldestAge)
+	}
+}
+
+// A writer that leaves created_at at its language's zero is older than a
+// time.Duration can say, and not younger than all others.
+func TestBacklogOfYearOne(t *testing.T) {
+	b := newOutbox(t, scripts.Options{})
+	s := b.store()
+	b.add("a", 4)
+	for id, created := range []string{"0001-01-01", "1500-01-01", "1735-01-01", "9999-12-31"} {
+		b.exec(fmt.Sprintf("UPDATE {events} SET created_at = '%s' WHERE id = %d", created, id+1))
+		got, err := s.Backlog(testContext(t), []string{"a"})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if age := got.Types[0].OldestAge; (created < "2000" && age < 290*365*24*time.Hour) || (created > "2000" && age != 0) {
+			t.Errorf("what was created %s is %s old", created, age)
+		}
+		b.exec(fmt.Sprintf("DELETE FROM {events} WHERE id = %d", id+1))
 	}
 }
 

@@ -132,7 +132,8 @@ type TypeBacklog struct {
 	// Pending is exact up to BacklogCountCap and stops there.
 	Pending int64
 	// OldestAge is how long, by the database's clock, the event with the lowest
-	// id has been waiting. Zero when nothing is pending.
+	// id has been waiting: 292 years, the most a Duration holds, where its
+	// created_at is older. Zero when nothing is pending.
 	OldestAge time.Duration
 }
 

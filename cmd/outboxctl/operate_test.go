@@ -122,6 +122,27 @@ func TestStatusNamesOddPauses(t *testing.T) {
 	}
 }
 
+// Times that no clock of a database has said are told as they are: a time.Duration
+// holds 292 years.
+func TestStatusOfTimesFarAway(t *testing.T) {
+	stack, run := operated(t)
+	exec(t, stack, `
+UPDATE dbo.outbox_event SET created_at = '0001-01-01' WHERE id = 1;
+UPDATE dbo.outbox_event SET created_at = '1500-01-01' WHERE id = 3;
+UPDATE dbo.outbox_event_claim SET claimed_at = '0001-01-01', lease_until = '9999-12-31';
+UPDATE dbo.outbox_event_worker SET started_at = '1700-01-01', seen_at = '0001-01-01' WHERE owner = 'w1';
+UPDATE dbo.outbox_event_worker SET started_at = '9999-12-31', seen_at = DATEADD(MINUTE, 570, SYSUTCDATETIME()) WHERE owner = 'w2';`)
+	text := strings.Join(strings.Fields(run(exitDone, "status")), " ")
+	for _, say := range []string{
+		"pending 3, oldest over 200 years;", "order.placed 2 over 200 years", "order.paid 1 over 200 years",
+		"order.paid 2 over 200 years over 200 years", "w1 v1 over 200 years over 200 years ago", "w2 v1 over 200 years ahead 9h",
+	} {
+		if !strings.Contains(text, say) {
+			t.Errorf("the text does not say %q:\n%s", say, text)
+		}
+	}
+}
+
 // A destination is as bad as the worker that is worst off says, whatever its name.
 func TestStateOfADestination(t *testing.T) {
 	stack, run := operated(t)
