@@ -20,7 +20,7 @@ import (
 // processed_at, or that an open receipt may still name. A receipt names rows
 // whose processed_at is its own claimed_at, so everything from the oldest open
 // receipt's claimed_at on stays, whether this version can read its list of ids
-// or not.
+// or not. Nor what may look older than it is (DoubtfulTimes).
 type Purge struct {
 	Target
 	// Retention is how long an event stays after it was processed, in whole
@@ -82,7 +82,8 @@ type PurgePlan struct {
 	// Now is the database's clock, UTC, when the plan was made.
 	Now time.Time `json:"now"`
 	// Cutoff: events processed before it are old enough. It is Now less the
-	// retention, or the oldest open receipt's claimed_at where that is older.
+	// retention, or the oldest open receipt's claimed_at where that is older; 26
+	// hours earlier while there are rows with shifted times (DoubtfulTimes).
 	Cutoff           time.Time `json:"cutoff"`
 	RetentionSeconds int64     `json:"retention_seconds"`
 	// LeaseSeconds is the longest lease of the workers and open receipts; where
@@ -97,6 +98,8 @@ type PurgePlan struct {
 	// TableRows is what the catalog says, approximately.
 	TableRows int64 `json:"table_rows"`
 	PurgeEstimate
+	// Doubtful are events with times that cannot be; nil where no look found any.
+	Doubtful *DoubtfulTimes `json:"doubtful_times"`
 	// InWindow says whether Now is inside the Window.
 	InWindow bool `json:"in_window"`
 }

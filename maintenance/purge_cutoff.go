@@ -46,6 +46,11 @@ OPTION (RECOMPILE);`
 // when receipts are settled.
 const cutoffEvery = 10 * time.Second
 
+// longestLease is what a longer one counts as, that of a lease_until in the year
+// 9999: twice of it is more than any retention, and less than the 292 years that a
+// Duration holds.
+const longestLease = 2 * longestRetention
+
 // cutoff is up to where events are old enough.
 type cutoff struct {
 	now, at  time.Time
@@ -66,7 +71,7 @@ func (p Purge) readCutoff(ctx context.Context, conn *sql.Conn, s purgeTexts) (cu
 	if claimed.Valid && claimed.Time.Before(c.at) {
 		c.at, c.held = claimed.Time, true
 	}
-	c.lease = time.Duration(max(receiptLease.Int64, workerLease.Int64)) * time.Millisecond
+	c.lease = time.Duration(min(max(receiptLease.Int64, workerLease.Int64), longestLease.Milliseconds())) * time.Millisecond
 	if !receiptLease.Valid && !workerLease.Valid {
 		c.lease = worker.DefaultLease
 	}

@@ -51,7 +51,7 @@ func (w *walk) step(s purgeTexts, l look, rows int, at time.Time) bool {
 }
 
 // estimate counts, or samples, what is old enough, reading some 20,000 rows at
-// most. looking is a look that refuses odd times.
+// most. looking is a look that notes doubtful times.
 func (s purgeTexts) estimate(ctx context.Context, first, last int64, at time.Time, looking func(ctx context.Context, from int64, rows int) (look, error)) (PurgeEstimate, error) {
 	var e PurgeEstimate
 	var textBytes float64

@@ -20,28 +20,36 @@ import (
 //     is on (sql-docs, hints-transact-sql-table.md).
 //   - MAXDOP 1: a few thousand rows do not need threads.
 //
-// odd are those whose times cannot be: processed in the future, or before they
-// were created. A minute is for the clocks of applications that write
-// created_at themselves; a wrong time zone is a quarter of an hour off at least.
+// shifted and stray are those whose times cannot be: processed in the future, or
+// before they were created; shifted by a minute up to what time zones are apart,
+// stray by more. A stray one that is not old enough yet may be in flight, and is
+// told of once it is. The difference is taken before it is compared, because
+// DATEADD to a column's value overflows in the years 1 and 9999 (error 517);
+// DATEDIFF_BIG in milliseconds holds all that DATETIME2 does (sql-docs,
+// datediff-big-transact-sql.md).
 const purgeLookSQL = `DECLARE @before DATETIME2(3) = @cutoff;
-DECLARE @latest DATETIME2(3) = DATEADD(MINUTE, 1, SYSUTCDATETIME());
+DECLARE @latest DATETIME2(3) = DATEADD(MILLISECOND, @skew_ms, SYSUTCDATETIME());
+DECLARE @far DATETIME2(3) = DATEADD(MILLISECOND, @zones_ms, SYSUTCDATETIME());
 
 SELECT /* outbox:PurgeLook */ COUNT(*) AS seen,
        MIN(w.id) AS first_id,
        MAX(w.id) AS last_id,
        MIN(w.created_at) AS oldest,
-       ISNULL(SUM(CASE WHEN w.status = 1 AND w.processed_at < @before THEN 1 ELSE 0 END), 0) AS due,
-       ISNULL(SUM(CASE WHEN w.status = 1 AND w.processed_at < @before THEN w.text_bytes ELSE 0 END), 0) AS text_bytes,
+       ISNULL(SUM(CASE WHEN w.status = 1 AND w.processed_at < @before AND w.ahead_ms <= @apart_ms THEN 1 ELSE 0 END), 0) AS due,
+       ISNULL(SUM(CASE WHEN w.status = 1 AND w.processed_at < @before AND w.ahead_ms <= @apart_ms THEN w.text_bytes ELSE 0 END), 0) AS text_bytes,
        ISNULL(SUM(CASE WHEN w.status = 0 THEN 1 ELSE 0 END), 0) AS pending,
        ISNULL(SUM(CASE WHEN w.status = 2 THEN 1 ELSE 0 END), 0) AS failed,
        ISNULL(SUM(CASE WHEN w.status = 1 AND w.processed_at IS NULL THEN 1 ELSE 0 END), 0) AS unstamped,
-       ISNULL(SUM(CASE WHEN w.status = 1 AND (w.processed_at > @latest OR w.processed_at < DATEADD(MINUTE, -1, w.created_at)) THEN 1 ELSE 0 END), 0) AS odd,
-       MIN(CASE WHEN w.status = 1 AND (w.processed_at > @latest OR w.processed_at < DATEADD(MINUTE, -1, w.created_at)) THEN w.id END) AS odd_id
+       ISNULL(SUM(CASE WHEN w.status = 1 AND (w.processed_at > @latest OR w.ahead_ms > @skew_ms) AND w.processed_at <= @far AND w.ahead_ms <= @zones_ms THEN 1 ELSE 0 END), 0) AS shifted,
+       MIN(CASE WHEN w.status = 1 AND (w.processed_at > @latest OR w.ahead_ms > @skew_ms) AND w.processed_at <= @far AND w.ahead_ms <= @zones_ms THEN w.id END) AS shifted_id,
+       ISNULL(SUM(CASE WHEN w.status = 1 AND (w.processed_at > @far OR w.processed_at < @before AND w.ahead_ms > @zones_ms) THEN 1 ELSE 0 END), 0) AS stray,
+       MIN(CASE WHEN w.status = 1 AND (w.processed_at > @far OR w.processed_at < @before AND w.ahead_ms > @zones_ms) THEN w.id END) AS stray_id
 FROM   (SELECT TOP (@rows)
                e.id,
                e.status,
                e.created_at,
                e.processed_at,
+               ISNULL(DATEDIFF_BIG(MILLISECOND, e.processed_at, e.created_at), 0) AS ahead_ms,
                {text_bytes} AS text_bytes
         FROM   {events} AS e WITH (FORCESEEK, ROWLOCK, READPAST, READCOMMITTEDLOCK)
         WHERE  e.id >= CAST(@from AS {id_t})
@@ -50,16 +58,20 @@ OPTION (MAXDOP 1);`
 
 // The other end of the table, where a worker's wrong clock shows first: a time
 // of a zone in the east lies in the future for some hours only.
-const purgeNewestSQL = `DECLARE @latest DATETIME2(3) = DATEADD(MINUTE, 1, SYSUTCDATETIME());
+const purgeNewestSQL = `DECLARE @before DATETIME2(3) = @cutoff;
+DECLARE @latest DATETIME2(3) = DATEADD(MILLISECOND, @skew_ms, SYSUTCDATETIME());
+DECLARE @far DATETIME2(3) = DATEADD(MILLISECOND, @zones_ms, SYSUTCDATETIME());
 
-SELECT /* outbox:PurgeNewest */ ISNULL(SUM(CASE WHEN w.status = 1 AND (w.processed_at > @latest OR w.processed_at < DATEADD(MINUTE, -1, w.created_at)) THEN 1 ELSE 0 END), 0) AS odd,
-       MIN(CASE WHEN w.status = 1 AND (w.processed_at > @latest OR w.processed_at < DATEADD(MINUTE, -1, w.created_at)) THEN w.id END) AS odd_id,
+SELECT /* outbox:PurgeNewest */ ISNULL(SUM(CASE WHEN w.status = 1 AND (w.processed_at > @latest OR w.ahead_ms > @skew_ms) AND w.processed_at <= @far AND w.ahead_ms <= @zones_ms THEN 1 ELSE 0 END), 0) AS shifted,
+       MIN(CASE WHEN w.status = 1 AND (w.processed_at > @latest OR w.ahead_ms > @skew_ms) AND w.processed_at <= @far AND w.ahead_ms <= @zones_ms THEN w.id END) AS shifted_id,
+       ISNULL(SUM(CASE WHEN w.status = 1 AND (w.processed_at > @far OR w.processed_at < @before AND w.ahead_ms > @zones_ms) THEN 1 ELSE 0 END), 0) AS stray,
+       MIN(CASE WHEN w.status = 1 AND (w.processed_at > @far OR w.processed_at < @before AND w.ahead_ms > @zones_ms) THEN w.id END) AS stray_id,
        MAX(w.id) AS last_id
 FROM   (SELECT TOP (@rows)
                e.id,
                e.status,
-               e.created_at,
-               e.processed_at
+               e.processed_at,
+               ISNULL(DATEDIFF_BIG(MILLISECOND, e.processed_at, e.created_at), 0) AS ahead_ms
         FROM   {events} AS e WITH (FORCESEEK, ROWLOCK, READPAST, READCOMMITTEDLOCK)
         WHERE  e.id >= CAST(@from AS {id_t})
         ORDER BY e.id DESC) AS w
@@ -78,6 +90,7 @@ WHERE  e.id >= CAST(@from AS {id_t})
 AND    e.id <= CAST(@to AS {id_t})
 AND    e.status = 1
 AND    e.processed_at < @before
+AND    ISNULL(DATEDIFF_BIG(MILLISECOND, e.processed_at, e.created_at), 0) <= @apart_ms
 OPTION (MAXDOP 1);
 SET @deleted = @@ROWCOUNT;
 
@@ -90,8 +103,23 @@ type look struct {
 	oldest                     sql.NullTime
 	due, textBytes             int64
 	pending, failed, unstamped int64
-	odd                        int64
-	oddID                      sql.NullInt64
+	oddities
+}
+
+// oddities are the rows whose times cannot be, and the lowest id of each kind.
+type oddities struct {
+	shifted, stray     int64
+	shiftedID, strayID sql.NullInt64
+}
+
+func (o *oddities) add(more oddities) {
+	o.shifted, o.stray = o.shifted+more.shifted, o.stray+more.stray
+	if !o.shiftedID.Valid { // windows come in the order of ids
+		o.shiftedID = more.shiftedID
+	}
+	if !o.strayID.Valid {
+		o.strayID = more.strayID
+	}
 }
 
 // young says that nothing in the window can be old enough: an event is
@@ -122,17 +150,18 @@ func (p Purge) texts(t purgeTable) purgeTexts {
 	}
 }
 
-func (s purgeTexts) lookAt(ctx context.Context, conn *sql.Conn, from int64, rows int, cutoff time.Time) (look, error) {
+func (s purgeTexts) lookAt(ctx context.Context, conn *sql.Conn, from int64, rows int, cutoff time.Time, apart time.Duration) (look, error) {
 	var l look
 	var first, last sql.NullInt64
-	row := conn.QueryRowContext(ctx, s.look, sql.Named("from", from), sql.Named("rows", rows), sql.Named("cutoff", atUTC(cutoff)))
-	err := row.Scan(&l.seen, &first, &last, &l.oldest, &l.due, &l.textBytes, &l.pending, &l.failed, &l.unstamped, &l.odd, &l.oddID)
+	row := conn.QueryRowContext(ctx, s.look, sql.Named("from", from), sql.Named("rows", rows), sql.Named("cutoff", atUTC(cutoff)),
+		sql.Named("apart_ms", apart.Milliseconds()), sql.Named("skew_ms", clockSkew.Milliseconds()), sql.Named("zones_ms", zonesApart.Milliseconds()))
+	err := row.Scan(&l.seen, &first, &last, &l.oldest, &l.due, &l.textBytes, &l.pending, &l.failed, &l.unstamped, &l.shifted, &l.shiftedID, &l.stray, &l.strayID)
 	l.first, l.last = first.Int64, last.Int64
 	return l, err
 }
 
-func (s purgeTexts) deleteIn(ctx context.Context, conn *sql.Conn, from, to int64, cutoff time.Time) (deleted int64, err error) {
-	row := conn.QueryRowContext(ctx, s.delete, sql.Named("from", from), sql.Named("to", to), sql.Named("cutoff", atUTC(cutoff)))
+func (s purgeTexts) deleteIn(ctx context.Context, conn *sql.Conn, from, to int64, cutoff time.Time, apart time.Duration) (deleted int64, err error) {
+	row := conn.QueryRowContext(ctx, s.delete, sql.Named("from", from), sql.Named("to", to), sql.Named("cutoff", atUTC(cutoff)), sql.Named("apart_ms", apart.Milliseconds()))
 	return deleted, row.Scan(&deleted)
 }
 

@@ -43,8 +43,8 @@ func (p Purge) plan(ctx context.Context, c *connection) (PurgePlan, purgeTexts, 
 	if err != nil {
 		return plan, texts, err
 	}
-	plan.Now, plan.Cutoff = cut.now, cut.at
-	plan.LeaseSeconds, plan.OpenReceipts = cut.lease.Seconds(), cut.receipts
+	plan.Now = cut.now
+	plan.hold(cut)
 	plan.InWindow = p.Window.Left(cut.now) != 0
 	if cut.held {
 		err = c.do(ctx, "read the oldest receipt of "+plan.Table, func(ctx context.Context, conn *sql.Conn) (err error) {
@@ -55,7 +55,13 @@ func (p Purge) plan(ctx context.Context, c *connection) (PurgePlan, purgeTexts, 
 			return plan, texts, err
 		}
 	}
-	return plan, texts, p.estimate(ctx, c, texts, &plan)
+	for {
+		shifted := plan.shifted()
+		if err := p.estimate(ctx, c, texts, &plan); err != nil || plan.shifted() == shifted {
+			return plan, texts, err
+		}
+		plan.hold(cut) // what was found on the way makes it an earlier one: once more
+	}
 }
 
 // cutoff reads it and holds the retention to the lease.
@@ -71,14 +77,12 @@ func (p Purge) cutoff(ctx context.Context, c *connection, s purgeTexts) (cutoff,
 	return cut, p.check(cut)
 }
 
-// estimate fills in the oldest row and the estimate, and refuses odd times at
-// both ends of the table and wherever it looks.
+// estimate fills in the oldest row, the estimate, and the doubtful times at both
+// ends of the table and wherever else it looks.
 func (p Purge) estimate(ctx context.Context, c *connection, s purgeTexts, plan *PurgePlan) error {
 	looking := func(ctx context.Context, from int64, rows int) (l look, err error) {
 		l, err = p.lookAt(ctx, c, s, from, rows, plan)
-		if err == nil && l.odd > 0 {
-			err = p.odd(l.odd, l.oddID.Int64)
-		}
+		plan.doubt(p.Target, l.oddities)
 		return l, err
 	}
 	first, err := looking(ctx, s.lowest, 1)
@@ -92,15 +96,13 @@ func (p Purge) estimate(ctx context.Context, c *connection, s purgeTexts, plan *
 	plan.Oldest = &OldestRow{ID: first.first, CreatedAt: first.oldest.Time}
 	var last sql.NullInt64
 	err = c.do(ctx, "look at the newest events of "+plan.Table, func(ctx context.Context, conn *sql.Conn) error {
-		var odd int64
-		var oddID sql.NullInt64
-		row := conn.QueryRowContext(ctx, s.newest, sql.Named("from", s.lowest), sql.Named("rows", sqlserver.MaxBatch))
-		if err := row.Scan(&odd, &oddID, &last); err != nil {
+		var o oddities
+		row := conn.QueryRowContext(ctx, s.newest, sql.Named("from", s.lowest), sql.Named("rows", sqlserver.MaxBatch), sql.Named("cutoff", atUTC(plan.Cutoff)),
+			sql.Named("skew_ms", clockSkew.Milliseconds()), sql.Named("zones_ms", zonesApart.Milliseconds()))
+		if err := row.Scan(&o.shifted, &o.shiftedID, &o.stray, &o.strayID, &last); err != nil {
 			return err
 		}
-		if odd > 0 {
-			return p.odd(odd, oddID.Int64)
-		}
+		plan.doubt(p.Target, o)
 		return nil
 	})
 	if err != nil {
@@ -117,18 +119,8 @@ func (p Purge) estimate(ctx context.Context, c *connection, s purgeTexts, plan *
 func (p Purge) lookAt(ctx context.Context, c *connection, s purgeTexts, from int64, rows int, plan *PurgePlan) (l look, err error) {
 	op := fmt.Sprintf("look at the events of %s from id %d on", plan.Table, from)
 	err = c.do(ctx, op, func(ctx context.Context, conn *sql.Conn) (err error) {
-		l, err = s.lookAt(ctx, conn, from, rows, plan.Cutoff)
+		l, err = s.lookAt(ctx, conn, from, rows, plan.Cutoff, plan.apart())
 		return err
 	})
 	return l, err
-}
-
-// odd is the refusal for times that cannot be.
-func (p Purge) odd(count, id int64) *Refusal {
-	return &Refusal{
-		Task: "purge of " + p.Names.String(),
-		Found: fmt.Sprintf("of the events that it looked at, %d had a processed_at in the future or before created_at, the one with the id %d first; a worker or a writer has written local time instead of UTC, so that nobody can say what is old enough",
-			count, id),
-		Remedy: fmt.Sprintf("mend the clock, then give such events a true time or a late one: UPDATE %s SET processed_at = SYSUTCDATETIME() WHERE id = %d", p.Events(), id),
-	}
 }

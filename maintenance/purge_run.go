@@ -51,9 +51,9 @@ type purgeRun struct {
 	Purge
 	conn   *connection
 	texts  purgeTexts
-	cut    cutoff
 	cutAt  time.Time
 	gauge  logGauge
+	odd    oddities // of the windows walked
 	result PurgeResult
 	freed  float64 // bytes
 }
@@ -96,10 +96,11 @@ func (r *purgeRun) walk(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
-		if l.odd > 0 {
-			refusal := r.odd(l.odd, l.oddID.Int64)
-			refusal.Done = "after deleting " + quantity.Of(r.result.Rows, "row")
-			return refusal
+		if l.shifted > 0 && !r.result.shifted() {
+			// Nothing of this window goes before the cutoff is the earlier one.
+			r.result.doubt(r.Target, l.oddities)
+			r.cutAt = time.Time{}
+			continue
 		}
 		s := signs{}
 		if l.due > 0 {
@@ -114,7 +115,7 @@ func (r *purgeRun) walk(ctx context.Context) error {
 		s.short = r.gauge.short
 		s.contended = r.conn.retries > before
 		now = policy.next(now, s)
-		if more = w.step(r.texts, l, rows, r.cut.at); more && l.due > 0 && !sleep(ctx, jittered(now.pause)) {
+		if more = w.step(r.texts, l, rows, r.result.Cutoff); more && l.due > 0 && !sleep(ctx, jittered(now.pause)) {
 			return context.Cause(ctx)
 		}
 	}
@@ -130,8 +131,8 @@ func (r *purgeRun) refresh(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	r.cut, r.cutAt = cut, time.Now()
-	r.result.Cutoff, r.result.OpenReceipts, r.result.LeaseSeconds = cut.at, cut.receipts, cut.lease.Seconds()
+	r.cutAt = time.Now()
+	r.result.hold(cut)
 	return nil
 }
 
@@ -146,7 +147,7 @@ func (r *purgeRun) delete(ctx context.Context, from int64, l look) (took time.Du
 	defer func() { r.conn.keepWaiting = true }()
 	err = r.conn.do(ctx, op, func(ctx context.Context, conn *sql.Conn) (err error) {
 		begun := time.Now()
-		deleted, err = r.texts.deleteIn(ctx, conn, l.first, l.last, r.cut.at)
+		deleted, err = r.texts.deleteIn(ctx, conn, l.first, l.last, r.result.Cutoff, r.result.apart())
 		took = time.Since(begun)
 		return err
 	})
@@ -172,6 +173,8 @@ func (r *purgeRun) count(l look) {
 	r.result.PendingRows += l.pending
 	r.result.FailedRows += l.failed
 	r.result.UnstampedRows += l.unstamped
+	r.odd.add(l.oddities)
+	r.result.doubt(r.Target, r.odd)
 }
 
 // lookAtLog says whether there is news.

@@ -212,26 +212,71 @@ func TestPurgeWalksInBatches(t *testing.T) {
 	}
 }
 
-func TestPurgeRefusesTimesThatCannotBe(t *testing.T) {
-	for name, times := range map[string]string{
-		"in the future":     "DATEADD(DAY, -9, @now), DATEADD(HOUR, 2, @now)",
-		"before it existed": "DATEADD(DAY, -9, @now), DATEADD(HOUR, -5, DATEADD(DAY, -9, @now))",
+// One row whose times cannot be holds up nothing else, wherever it stands. Where
+// it may be a clock of another time zone, no row's age can be trusted to the hour,
+// and all wait for 26 hours more; it goes with them.
+func TestPurgePassesOverTimesThatCannotBe(t *testing.T) {
+	type left struct{ itself, other bool }
+	kept, young, keptBoth := left{itself: true}, left{other: true}, left{true, true}
+	const created = "DATEADD(DAY, -9, @now), "
+	for name, c := range map[string]struct {
+		times          string
+		shifted, stray int64
+		left           left
+	}{
+		"a zone in the east":          {created + "DATEADD(HOUR, 2, @now)", 1, 0, keptBoth},
+		"a zone in the west":          {created + "DATEADD(HOUR, -5, DATEADD(DAY, -9, @now))", 1, 0, young},
+		"a writer in the east":        {"DATEADD(HOUR, 9, @now), @now", 1, 0, keptBoth},
+		"a writer in the east, old":   {"DATEADD(HOUR, -80, @now), DATEADD(HOUR, -89, @now)", 1, 0, keptBoth},
+		"the farthest zones":          {"DATEADD(HOUR, -150, @now), DATEADD(HOUR, -176, @now)", 1, 0, young},
+		"farther than zones":          {"DATEADD(HOUR, -150, @now), DATEADD(HOUR, -177, @now)", 0, 1, kept},
+		"the last processed_at":       {created + "'9999-12-31T23:59:59.999'", 0, 1, kept},
+		"the first processed_at":      {created + "'0001-01-01'", 0, 1, kept},
+		"the last created_at":         {"'9999-12-31T23:59:59.999', DATEADD(DAY, -9, @now)", 0, 1, kept},
+		"the last created_at, young":  {"'9999-12-31T23:59:59.999', @now", 0, 0, kept},
+		"the first created_at":        {"'0001-01-01', DATEADD(DAY, -9, @now)", 0, 0, left{}},
+		"the first created_at, young": {"'0001-01-01', @now", 0, 0, kept},
+		"the first of both":           {"'0001-01-01', '0001-01-01'", 0, 0, left{}},
+		"the last of both":            {"'9999-12-31T23:59:59.999', '9999-12-31T23:59:59.999'", 0, 1, kept},
 	} {
-		for _, id := range []int{0, 5000, 99999} {
+		for _, id := range []int64{0, 5000, 99999} {
 			t.Run(fmt.Sprint(name, id), func(t *testing.T) {
 				b := newPurgeOutbox(t, scripts.Options{})
 				b.processed(1, 10, "DAY, -9")
+				b.processed(90, 1, "HOUR, -90") // old enough, but not by 26 hours
 				b.processed(10000, 10, "DAY, -9")
 				b.exec(fmt.Sprintf(`DECLARE @now DATETIME2(3) = SYSUTCDATETIME();
 					INSERT INTO dbo.outbox_event (id, aggregate_type, aggregate_id, event_type, payload, status, created_at, processed_at)
-					VALUES (%d, 'order', '42', 'placed', '{}', 1, %s)`, id, times))
-				r, err := b.purge().Run(t.Context())
-				var refusal *maintenance.Refusal
-				if !errors.As(err, &refusal) || !strings.Contains(err.Error(), fmt.Sprint(id)) || r.Stopped != maintenance.StopRefused {
-					t.Errorf("error is %v, result %+v", err, r)
+					VALUES (%d, 'order', '42', 'placed', '{}', 1, %s)`, id, c.times))
+				plan, err := b.purge().Plan(t.Context())
+				if err != nil {
+					t.Fatal(err)
 				}
-				if n := len(b.ids()); n != 21 {
-					t.Errorf("%d of 21 rows are left", n)
+				r := b.run(b.purge())
+				for what, d := range map[string]*maintenance.DoubtfulTimes{"plan": plan.Doubtful, "run": r.Doubtful} {
+					if c.shifted+c.stray == 0 {
+						if d != nil {
+							t.Errorf("the %s doubts %+v", what, d)
+						}
+						continue
+					}
+					if d == nil || d.ShiftedRows != c.shifted || d.StrayRows != c.stray || !strings.Contains(d.Found(), fmt.Sprint("id ", id)) {
+						t.Errorf("the %s doubts %+v", what, d)
+					}
+				}
+				var want []int64
+				if c.left.itself {
+					want = append(want, id)
+				}
+				if c.left.other {
+					want = append(want, 90)
+				}
+				slices.Sort(want)
+				if got := b.ids(); !slices.Equal(got, want) {
+					t.Errorf("left are %v, want %v", got, want)
+				}
+				if int(plan.EstimatedRows) != 22-len(want) || r.Rows != plan.EstimatedRows || r.Stopped != maintenance.StopDone {
+					t.Errorf("estimated %d, result %+v", plan.EstimatedRows, r)
 				}
 			})
 		}
@@ -248,26 +293,44 @@ func TestPurgeForgivesSeconds(t *testing.T) {
 	}
 }
 
-// Times that cannot be, in a window that the plan's samples do not reach, end
-// the run before anything of that window is deleted.
-func TestPurgeStopsAtOddTimesOnTheWay(t *testing.T) {
+// Shifted times in a window that the plan's samples do not reach: from there on
+// everything waits for 26 hours more.
+func TestPurgeFindsShiftedTimesOnTheWay(t *testing.T) {
 	b := newPurgeOutbox(t, scripts.Options{})
-	b.processed(1, 30000, "DAY, -9")
+	b.processed(1, 30000, "HOUR, -90")
 	p := b.purge()
 	odd := sync.OnceFunc(func() {
-		b.exec(`UPDATE dbo.outbox_event SET processed_at = DATEADD(DAY, -1, created_at) WHERE id = 20500`)
+		b.exec(`UPDATE dbo.outbox_event SET processed_at = DATEADD(HOUR, -3, created_at) WHERE id = 20500`)
 	})
 	p.Progress = func(maintenance.Progress) { odd() }
-	r, err := p.Run(t.Context())
-	var refusal *maintenance.Refusal
-	if !errors.As(err, &refusal) || r.Stopped != maintenance.StopRefused {
-		t.Fatalf("error is %v, result %+v", err, r)
+	r := b.run(p)
+	if d := r.Doubtful; d == nil || d.ShiftedRows != 1 || d.FirstShiftedID == nil || *d.FirstShiftedID != 20500 || r.Stopped != maintenance.StopDone {
+		t.Fatalf("result %+v", r)
 	}
-	if r.Rows == 0 || r.Rows > 20499 || strings.Contains(err.Error(), "nothing was changed") {
-		t.Errorf("%d rows were deleted, error is %v", r.Rows, err)
+	if age := r.Now.Sub(r.Cutoff); age < 97*time.Hour {
+		t.Errorf("the cutoff is %s before the plan", age)
 	}
-	if ids := b.ids(); int64(len(ids)) != 30000-r.Rows || !slices.Contains(ids, 20500) {
+	ids := b.ids()
+	if r.Rows == 0 || int64(len(ids)) != 30000-r.Rows || !slices.Contains(ids, 20500) || !slices.Contains(ids, 20501) || !slices.Contains(ids, 30000) {
 		t.Errorf("%d rows are left, %d were deleted", len(ids), r.Rows)
+	}
+}
+
+// A lease into the year 9999 is a long one, and no negative one.
+func TestPurgeOfALeaseWithoutEnd(t *testing.T) {
+	b := newPurgeOutbox(t, scripts.Options{})
+	b.processed(1, 10, "DAY, -9")
+	b.exec(`INSERT INTO dbo.outbox_event_claim (claim_id, owner, event_type, claimed_at, lease_until, event_count, event_ids)
+		VALUES (NEWID(), 'w', 'placed', SYSUTCDATETIME(), '9999-12-31', 1, '[1]')`)
+	if r, err := b.purge().Run(t.Context()); !errors.Is(err, maintenance.ErrSetting) || len(b.ids()) != 10 {
+		t.Errorf("%v, %+v", err, r)
+	}
+	b.exec(`UPDATE dbo.outbox_event_claim SET claimed_at = '0001-01-01', lease_until = '0001-01-02'`)
+	p := b.purge()
+	p.Retention = 100 * time.Hour
+	b.exec(`UPDATE dbo.outbox_event SET created_at = DATEADD(HOUR, 3, processed_at) WHERE id = 4`)
+	if r := b.run(p); r.Rows != 0 || r.HeldBackBy == nil || !r.Cutoff.Equal(time.Time{}) {
+		t.Errorf("%+v", r)
 	}
 }
 

@@ -56,6 +56,9 @@ func (c *purgeCmd) Run(ctx context.Context, a *app) error {
 			maintenance.PurgePlan
 		}{PurgePlan: plan}
 		err = a.result(out, func(w io.Writer) error { return purgePlanText(w, plan, purge, c.Execute) })
+		if err == nil && !c.Execute {
+			err = doubts(plan)
+		}
 		if err != nil || !c.Execute {
 			return err
 		}
@@ -73,6 +76,9 @@ func (c *purgeCmd) Run(ctx context.Context, a *app) error {
 // purged prints a result, which is there with an error too, and returns the
 // error.
 func (a *app) purged(result maintenance.PurgeResult, executed bool, err error) error {
+	if err == nil && result.Stopped != maintenance.StopOutside {
+		err = doubts(result.PurgePlan)
+	}
 	out := struct {
 		Executed bool `json:"executed"`
 		maintenance.PurgeResult
@@ -82,6 +88,15 @@ func (a *app) purged(result maintenance.PurgeResult, executed bool, err error) e
 		return failed
 	}
 	return err
+}
+
+// doubts is the error for events whose times cannot be: they stop no purge, and a
+// person has to know of them.
+func doubts(p maintenance.PurgePlan) error {
+	if p.Doubtful == nil {
+		return nil
+	}
+	return finding{fmt.Errorf("purge of %s found %s; %s", p.Table, p.Doubtful.Found(), p.Doubtful.Remedy)}
 }
 
 func purgePlanText(out io.Writer, p maintenance.PurgePlan, purge maintenance.Purge, execute bool) error {

@@ -170,16 +170,50 @@ func TestPurgeExitCodes(t *testing.T) {
 	}
 }
 
-func TestPurgeRefusesLocalTime(t *testing.T) {
-	engine := purgeEngine(t)
-	runSQL(t, engine, `UPDATE dbo.outbox_event SET processed_at = DATEADD(HOUR, -5, created_at) WHERE id = 4999`)
-	code, stdout, stderr := outboxctl(t, "purge", "--sql-dsn", engine.DSN(), "--execute", "--json")
-	if code != exitFound || !strings.Contains(stdout, `"executed": false`) || !strings.Contains(stdout, `"stopped": "refused"`) {
-		t.Errorf("exit %d, stdout %q", code, stdout)
-	}
-	golden(t, "purge-local-time", stderr)
-	if n := rowsLeft(t, engine); n != 6003 {
-		t.Errorf("%d of 6003 rows are left", n)
+// Times that cannot be hold up no other event, are told to a person, and the
+// statement that the message has for them works.
+func TestPurgeOfTimesThatCannotBe(t *testing.T) {
+	for name, c := range map[string]struct {
+		times   string
+		deleted int64
+	}{
+		// All others are 96 h old and less than 26 h above the retention.
+		"local time": {`processed_at = DATEADD(HOUR, -5, created_at)`, 0},
+		"far ahead":  {`created_at = '2030-01-01'`, 4999},
+		"never":      {`processed_at = '9999-12-31T23:59:59.999'`, 4999},
+		"year one":   {`created_at = '0001-01-01'`, 5000},
+	} {
+		t.Run(name, func(t *testing.T) {
+			engine := purgeEngine(t)
+			runSQL(t, engine, `UPDATE dbo.outbox_event SET `+c.times+` WHERE id = 4999`)
+			code, stdout, stderr := outboxctl(t, "purge", "--sql-dsn", engine.DSN(), "--execute", "--json")
+			documented(t, "purge", stdout)
+			_, said, _ := strings.Cut(stderr, "outboxctl: ") // behind the progress
+			if want := 6003 - c.deleted; rowsLeft(t, engine) != want {
+				t.Errorf("%d of 6003 rows are left, want %d", rowsLeft(t, engine), want)
+			}
+			if c.deleted == 5000 {
+				if code != exitDone || said != "" {
+					t.Errorf("exit %d, stderr %q", code, stderr)
+				}
+				return
+			}
+			if code != exitFound || !strings.Contains(stdout, `"stopped": "done"`) {
+				t.Errorf("exit %d, stdout %q", code, stdout)
+			}
+			golden(t, "purge-"+strings.ReplaceAll(name, " ", "-"), said)
+			_, remedy, stray := strings.Cut(said, "today: ")
+			if stray != (c.deleted > 0) {
+				t.Fatalf("stderr %q", stderr)
+			}
+			if !stray {
+				return
+			}
+			runSQL(t, engine, remedy)
+			if code, _, stderr := outboxctl(t, "purge", "--sql-dsn", engine.DSN(), "--execute"); code != exitDone || strings.Contains(stderr, "outboxctl: ") || rowsLeft(t, engine) != 1004 {
+				t.Errorf("after %s: exit %d, stderr %q, %d rows left", remedy, code, stderr, rowsLeft(t, engine))
+			}
+		})
 	}
 }
 

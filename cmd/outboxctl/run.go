@@ -50,6 +50,10 @@ var unused = map[string][]string{
 // command's output already.
 var errFound = errors.New("the check found something")
 
+// finding is what a command found and could work around; its output does not have
+// it.
+type finding struct{ error }
+
 // usageError is a setting that cannot be, seen after the flags were parsed.
 type usageError struct{ error }
 
@@ -70,12 +74,13 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 func exitCode(err error) int {
 	var refusal *maintenance.Refusal
 	var usage usageError
+	var found finding
 	switch {
 	case err == nil:
 		return exitDone
 	case errors.As(err, &usage), errors.Is(err, maintenance.ErrSetting):
 		return exitUsage
-	case errors.Is(err, errFound), errors.As(err, &refusal):
+	case errors.Is(err, errFound), errors.As(err, &refusal), errors.As(err, &found):
 		return exitFound
 	default:
 		return exitFailed
