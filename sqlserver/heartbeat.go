@@ -5,6 +5,7 @@ import (
 	"database/sql"
 	"encoding/json"
 	"fmt"
+	"time"
 
 	"azsqloutbox/worker"
 )
@@ -58,8 +59,18 @@ type WorkerState struct {
 	Destinations []string `json:"destinations,omitempty"`
 }
 
+// heartbeatGrace is how long a heartbeat under way may outlive its context. One that
+// the stop breaks off may reach the table after Leave has, and the row would stay
+// as if the worker had been killed.
+const heartbeatGrace = time.Second
+
 // Heartbeat implements worker.Keeper.
 func (s *Store) Heartbeat(ctx context.Context, h worker.Heartbeat) (told []worker.Control, err error) {
+	if ctx.Err() != nil {
+		return nil, context.Cause(ctx)
+	}
+	ctx, cancel := outlive(ctx, heartbeatGrace)
+	defer cancel()
 	err = s.retrying(ctx, fmt.Sprintf("write the heartbeat of %s", s.names), func(ctx context.Context) error {
 		return s.session(ctx, func(ctx context.Context, conn *sql.Conn, st *statements) error {
 			args, err := s.heartbeatArgs(h)

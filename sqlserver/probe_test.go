@@ -1,6 +1,7 @@
 package sqlserver_test
 
 import (
+	"context"
 	"database/sql"
 	"errors"
 	"fmt"
@@ -11,6 +12,7 @@ import (
 
 	"azsqloutbox/scripts"
 	"azsqloutbox/sqlserver"
+	"azsqloutbox/sqlserver/emulator"
 	"azsqloutbox/worker"
 )
 
@@ -185,6 +187,34 @@ VALUES ('other', '1', 's', 1, 1, 1, '2020-01-01', '2020-01-01')`)); err != nil {
 	}
 	if _, err := s.Heartbeat(testContext(t), worker.Heartbeat{}); err != nil {
 		t.Error(err)
+	}
+}
+
+// A stop that finds a heartbeat under way lets it come to its end, so that Leave
+// is the last to write.
+func TestAHeartbeatIsNotBrokenOff(t *testing.T) {
+	b, server := onEmulator(t)
+	s := b.store()
+	fault := server.Inject(emulator.Fault{Statement: "Heartbeat", Delay: 100 * time.Millisecond})
+	ctx, stop := context.WithCancel(testContext(t))
+	defer stop()
+	go func() {
+		for fault.Fired() == 0 && ctx.Err() == nil {
+			time.Sleep(time.Millisecond)
+		}
+		stop()
+	}()
+	if _, err := s.Heartbeat(ctx, worker.Heartbeat{}); err != nil {
+		t.Errorf("broken off: %v", err)
+	}
+	if err := s.Leave(testContext(t)); err != nil {
+		t.Error(err)
+	}
+	if n := b.number("SELECT COUNT(*) FROM {workers}"); n != 0 {
+		t.Errorf("%d heartbeats stay", n)
+	}
+	if _, err := s.Heartbeat(ctx, worker.Heartbeat{}); !errors.Is(err, context.Canceled) {
+		t.Errorf("after the stop: %v, want nothing sent", err)
 	}
 }
 
