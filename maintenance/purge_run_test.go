@@ -293,6 +293,32 @@ func TestPurgeForgivesSeconds(t *testing.T) {
 	}
 }
 
+// The statement that the message has leaves alone what a claim may give back: a
+// receipt knows its events by their processed_at.
+func TestPurgeRemedyKeepsTheFence(t *testing.T) {
+	b := newPurgeOutbox(t, scripts.Options{})
+	b.exec(`INSERT INTO dbo.outbox_event (id, aggregate_type, aggregate_id, event_type, payload, status, processed_at) VALUES (7, 'order', '42', 'placed', '{}', 1, '2999-01-01');
+		INSERT INTO dbo.outbox_event_claim (claim_id, owner, event_type, claimed_at, lease_until, event_count, event_ids)
+		VALUES (NEWID(), 'w', 'placed', '2999-01-01', '2999-01-01T00:01:00', 1, '[7]');`)
+	r := b.run(b.purge())
+	if r.Doubtful == nil || r.Doubtful.StrayRows != 1 {
+		t.Fatalf("%+v", r)
+	}
+	_, remedy, _ := strings.Cut(r.Doubtful.Remedy, "today: ")
+	for _, c := range []struct {
+		then  string
+		stray bool
+	}{{"", true}, {"DELETE FROM dbo.outbox_event_claim", false}} {
+		if c.then != "" {
+			b.exec(c.then)
+		}
+		b.exec(remedy)
+		if r := b.run(b.purge()); (r.Doubtful != nil) != c.stray {
+			t.Errorf("after %q and the remedy: %+v", c.then, r.Doubtful)
+		}
+	}
+}
+
 // Shifted times in a window that the plan's samples do not reach: from there on
 // everything waits for 26 hours more.
 func TestPurgeFindsShiftedTimesOnTheWay(t *testing.T) {
