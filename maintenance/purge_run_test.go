@@ -342,14 +342,18 @@ func TestPurgeFindsShiftedTimesOnTheWay(t *testing.T) {
 	}
 }
 
-// A lease into the year 9999 is a long one, and no negative one.
+// A lease of centuries is a long one, and no negative one: a time.Duration wraps
+// around at 292 years, and at 584 again.
 func TestPurgeOfALeaseWithoutEnd(t *testing.T) {
 	b := newPurgeOutbox(t, scripts.Options{})
 	b.processed(1, 10, "DAY, -9")
 	b.exec(`INSERT INTO dbo.outbox_event_claim (claim_id, owner, event_type, claimed_at, lease_until, event_count, event_ids)
-		VALUES (NEWID(), 'w', 'placed', SYSUTCDATETIME(), '9999-12-31', 1, '[1]')`)
-	if r, err := b.purge().Run(t.Context()); !errors.Is(err, maintenance.ErrSetting) || len(b.ids()) != 10 {
-		t.Errorf("%v, %+v", err, r)
+		VALUES (NEWID(), 'w', 'placed', SYSUTCDATETIME(), SYSUTCDATETIME(), 1, '[1]')`)
+	for _, end := range []string{"DATEADD(YEAR, 500, claimed_at)", "'9999-12-31'"} {
+		b.exec(`UPDATE dbo.outbox_event_claim SET lease_until = ` + end)
+		if r, err := b.purge().Run(t.Context()); !errors.Is(err, maintenance.ErrSetting) || len(b.ids()) != 10 {
+			t.Errorf("a lease until %s: %v, %+v", end, err, r)
+		}
 	}
 	b.exec(`UPDATE dbo.outbox_event_claim SET claimed_at = '0001-01-01', lease_until = '0001-01-02'`)
 	p := b.purge()
