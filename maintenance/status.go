@@ -106,6 +106,8 @@ type WorkerStatus struct {
 	Destinations []string `json:"destinations"`
 
 	rates map[string]float64
+	// unrouted are event types that it has no route for.
+	unrouted []string
 	// unreadable says that another version may have written the breakers.
 	unreadable bool
 }
@@ -219,7 +221,7 @@ func (s *Status) readWorkers(ctx context.Context, conn *sql.Conn, t Target, type
 		_ = json.Unmarshal([]byte(rates.String), &w.rates)
 		var said sqlserver.WorkerState
 		_ = json.Unmarshal([]byte(state.String), &said)
-		w.Paused, w.Destinations = said.Paused, append([]string{}, said.Destinations...)
+		w.Paused, w.Destinations, w.unrouted = said.Paused, append([]string{}, said.Destinations...), said.Unrouted
 		for _, perSecond := range w.rates {
 			w.EventsPerSecond += perSecond
 		}

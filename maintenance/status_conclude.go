@@ -53,6 +53,27 @@ func (s *Status) conclude(types map[string]*EventTypeStatus) {
 	s.warn(leases, sources)
 }
 
+// unrouted are the event types that have something pending and that every living
+// worker says it has no route for: workers look for such every half a minute.
+func (s *Status) unrouted() (types []string) {
+	for _, e := range s.EventTypes {
+		living, lost := 0, 0
+		for _, w := range s.Workers {
+			if !w.Live {
+				continue
+			}
+			living++
+			if slices.Contains(w.unrouted, e.EventType) {
+				lost++
+			}
+		}
+		if e.Pending > 0 && living > 0 && lost == living {
+			types = append(types, e.EventType)
+		}
+	}
+	return types
+}
+
 // worse says that a destination in state a takes less than one in state b.
 func worse(a, b worker.BreakerState) bool {
 	rank := map[worker.BreakerState]int{worker.BreakerOpen: 3, worker.BreakerHalfOpen: 2, worker.BreakerRecovering: 1}
@@ -89,6 +110,9 @@ func (s *Status) warn(leases map[float64]bool, sources map[string]bool) {
 	}
 	if paused > 0 {
 		warn("started with --paused and waiting: %d of %s; outboxctl resume --all --execute lets them begin", paused, quantity.Of(live, "living worker"))
+	}
+	for _, eventType := range s.unrouted() {
+		warn("no living worker has a route for the event type %q: its events wait until one does; add a route, or a default one, and restart the workers", eventType)
 	}
 	if len(leases) > 1 {
 		warn("living workers have different leases: give all of them the same --lease")

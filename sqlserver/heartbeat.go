@@ -57,12 +57,18 @@ type WorkerState struct {
 	Paused bool `json:"paused,omitempty"`
 	// Destinations are the queues and topics that its routes lead to.
 	Destinations []string `json:"destinations,omitempty"`
+	// Unrouted are event types that have something pending and that no route of the
+	// worker names, at most maxUnrouted of them.
+	Unrouted []string `json:"unrouted,omitempty"`
 }
 
 // heartbeatGrace is how long a heartbeat under way may outlive its context. One that
 // the stop breaks off may reach the table after Leave has, and the row would stay
 // as if the worker had been killed.
 const heartbeatGrace = time.Second
+
+// maxUnrouted bounds what a heartbeat writes every few seconds.
+const maxUnrouted = 50
 
 // Heartbeat implements worker.Keeper.
 func (s *Store) Heartbeat(ctx context.Context, h worker.Heartbeat) (told []worker.Control, err error) {
@@ -121,7 +127,7 @@ func (s *Store) heartbeatArgs(h worker.Heartbeat) ([]any, error) {
 	if err != nil {
 		return nil, fmt.Errorf("write the rates as JSON: %w", err)
 	}
-	state, err := json.Marshal(WorkerState{Paused: h.Paused, Destinations: s.cfg.Destinations})
+	state, err := json.Marshal(WorkerState{Paused: h.Paused, Destinations: s.cfg.Destinations, Unrouted: h.Unrouted[:min(len(h.Unrouted), maxUnrouted)]})
 	if err != nil {
 		return nil, fmt.Errorf("write the state as JSON: %w", err)
 	}

@@ -106,6 +106,9 @@ type Heartbeat struct {
 	Paused bool
 	// Breakers are the destinations that do not take what they are sent.
 	Breakers []Breaker
+	// Unrouted are event types that have something pending and that no route of
+	// this worker names.
+	Unrouted []string
 	// Rates are the events a second that went out since the last heartbeat, by
 	// event type; types of which none did are not there.
 	Rates map[string]float64

@@ -40,6 +40,9 @@ type fakeStore struct {
 	foldCase bool
 }
 
+// unreadable is the event type of a receipt that Reap cannot read.
+const unreadable = "unreadable"
+
 type fakeRow struct {
 	event  Event
 	status string    // pending, processed, failed
@@ -285,6 +288,10 @@ func (s *fakeStore) Reap(ctx context.Context) (Reaped, error) {
 	}
 	for id, receipt := range s.receipts {
 		if time.Now().Before(receipt.LeaseUntil) {
+			continue
+		}
+		if receipt.EventType == unreadable {
+			r.Unreadable++
 			continue
 		}
 		delete(s.receipts, id)

@@ -66,6 +66,9 @@ func (w *Worker) reap(ctx context.Context) (retryDue bool) {
 	if r.Receipts > 0 {
 		w.cfg.Observer.Reaped(r)
 	}
+	if err == nil {
+		w.unreadable.Store(int64(r.Unreadable))
+	}
 	w.note(ctx, w.reaps, err)
 	if err == nil && !r.RetryDue {
 		w.retries.passed() // what this worker failed to bring back, another one did
@@ -89,7 +92,7 @@ func (w *Worker) beat(ctx context.Context) error {
 	waits := w.controls.waits()
 	told, err := w.cfg.Store.Heartbeat(ctx, Heartbeat{
 		Lanes: w.cfg.Lanes, InFlight: int(w.inFlight.Load()), Paused: waits,
-		Breakers: w.breakers.list(), Rates: w.rates.take(),
+		Breakers: w.breakers.list(), Unrouted: w.catalog.unroutedTypes(), Rates: w.rates.take(),
 	})
 	if err != nil {
 		return err

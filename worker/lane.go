@@ -281,6 +281,13 @@ func (w *Worker) refill(name string, st stages) {
 	}
 	w.probes.passed()
 	w.probePause.Reset()
+	if len(types) == 0 { // or an idle worker would not be ready for the sake of its last claim
+		w.claims.over("fails no longer: nothing is pending any more")
+	}
+	if w.cfg.Drain && idle && len(types) == 0 && receipts > 0 && w.nobodyEnds(receipts) {
+		st.drained()
+		return
+	}
 	if w.cfg.Drain && idle && len(types) == 0 && receipts == 0 {
 		w.log.Info("drained: nothing is pending of the routed event types, and no claim of any worker is open")
 		st.drained()
@@ -290,6 +297,27 @@ func (w *Worker) refill(name string, st stages) {
 	w.breakers.want(types)
 	types = slices.DeleteFunc(types, w.pausedType)
 	w.schedule.begin(w.breakers.awake(types), w.cfg.Batch, w.breakers.probe)
+}
+
+// nobodyEnds says, with the error of the run, that a drain waits in vain: for a
+// lease and longer, no open claim was other than overdue and unreadable, so that
+// neither a worker of this version nor one of another has ended it. Whoever holds
+// probing calls it.
+func (w *Worker) nobodyEnds(receipts int) bool {
+	unreadable := int(w.unreadable.Load())
+	if receipts > unreadable {
+		w.stuckSince = time.Time{}
+		return false
+	}
+	if w.stuckSince.IsZero() {
+		w.stuckSince = time.Now()
+	}
+	if time.Since(w.stuckSince) < w.cfg.Lease {
+		return false
+	}
+	w.stuck = fmt.Errorf("not drained: nothing is pending, but %d claims whose leases are over cannot be read, and nobody has ended them for %s: their events may be unsent. outboxctl status names them, and this log (\"cannot be read\") says what is wrong with each; run a worker of the version that wrote them",
+		receipts, time.Since(w.stuckSince).Round(time.Second))
+	return true
 }
 
 // nobody is held back.

@@ -38,6 +38,10 @@ type Worker struct {
 
 	awaiting sync.Once // the one log line of a drain that waits for others
 
+	unreadable atomic.Int64 // overdue receipts that the last reap could not read
+	stuckSince time.Time    // since when a drain waits for those alone; guarded by probing
+	stuck      error        // of a drain that has given up; written before all lanes end
+
 	// beaten: there may be a heartbeat of this worker in the table.
 	connected, beaten, stopping atomic.Bool
 
@@ -80,7 +84,8 @@ func New(cfg Config) (*Worker, error) {
 
 // Run works until ctx ends, then finishes or gives back what is in hand within
 // the grace period and returns nil. With Drain it also returns nil once nothing
-// is pending of the types it claims and no claim of any worker is open. Its last
+// is pending of the types it claims and no claim of any worker is open; and an error
+// where all claims that are open have been overdue and unreadable for a lease. Its last
 // act is to delete its heartbeat. It returns an error that wraps ErrPermanent when
 // the database says at the start that this worker cannot work; a database that is
 // only not there yet is waited for. Run is called once.
@@ -145,7 +150,7 @@ func (w *Worker) Run(ctx context.Context) error {
 	<-settled
 	keepers.Wait()
 	w.leave(settling)
-	return nil
+	return w.stuck
 }
 
 // checkPatience is long, because the check is some twenty round trips, and a

@@ -3,6 +3,8 @@ package main
 import (
 	"context"
 	"fmt"
+	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -123,5 +125,31 @@ func TestStatusOfAPausedWorker(t *testing.T) {
 	slices.Sort(want)
 	if !slices.Equal(said, want) {
 		t.Errorf("the worker logs %q, want %q", said, want)
+	}
+}
+
+// The alert on unrouted events sends people to status, which must name the type.
+func TestStatusNamesTypesWithoutARoute(t *testing.T) {
+	t.Parallel()
+	stack, err := local.Start(t.Context(), local.Config{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { stack.Close() })
+	exec(t, stack, `INSERT INTO dbo.outbox_event (id, aggregate_type, aggregate_id, event_type, payload) VALUES (1, 'order', '1', 'other', '{}')`)
+	routes := filepath.Join(t.TempDir(), "routes.yaml")
+	if err := os.WriteFile(routes, []byte("routes:\n  - {event-type: placed, entity: "+local.Entity+"}\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	runWorker(t, stack, func(s *service.Settings) { s.ServiceBus.Entity, s.ServiceBus.Config = "", routes })
+	want := `! no living worker has a route for the event type "other"`
+	for deadline := time.Now().Add(statusPatience); ; time.Sleep(50 * time.Millisecond) {
+		_, text, _ := outboxctl(t, "status", "--sql-dsn="+stack.SQL.DSN())
+		if strings.Contains(text, want) {
+			return
+		}
+		if time.Now().After(deadline) {
+			t.Fatalf("not within %s: %s in\n%s", statusPatience, want, text)
+		}
 	}
 }
