@@ -18,7 +18,7 @@ func formatMessage(format string, args []sqltype.Value) string {
 			continue
 		}
 		end := i + 1
-		for end < len(format) && strings.IndexByte("-+ #0123456789.I64lh", format[end]) >= 0 {
+		for end < len(format) && strings.IndexByte("-+ #0123456789.Ilh", format[end]) >= 0 {
 			end++
 		}
 		if end >= len(format) {
@@ -67,7 +67,7 @@ func formatErrors(format string, args []sqltype.Value) error {
 		if !found {
 			return nil
 		}
-		spec := strings.TrimLeft(after, "-+ #0123456789.I64lh")
+		spec := strings.TrimLeft(after, "-+ #0123456789.Ilh")
 		switch {
 		case spec == "" || !strings.ContainsRune("sdiuxXo", rune(spec[0])):
 			return raise(2787, 16, 1, "Invalid format specification: '%s'.", "%"+after[:min(len(after), len(after)-len(spec)+1)])
