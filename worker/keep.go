@@ -14,6 +14,8 @@ const (
 	// keeperPatience bounds one housekeeping call, so that a hanging connection
 	// does not end it for good.
 	keeperPatience = 30 * time.Second
+	// mostNames is how many event types a log line names.
+	mostNames = 20
 	// leavePatience bounds what the last statement adds to a stop.
 	leavePatience = 5 * time.Second
 )
@@ -134,7 +136,7 @@ func (w *Worker) pausedType(eventType string) bool {
 func (w *Worker) reportUnrouted(ctx context.Context) {
 	types, news, err := w.catalog.findUnrouted(ctx, w.cfg.Store)
 	if err == nil && news && len(types) > 0 {
-		w.log.Warn("events are pending that no route names; they wait until one does", zap.Strings("event_types", types))
+		w.log.Warn("events are pending that no route names; they wait until one does", zap.Int("types", len(types)), zap.Strings("event_types", types[:min(len(types), mostNames)]))
 	}
 	w.note(ctx, w.looks, err)
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"time"
 
 	"go.opentelemetry.io/otel/attribute"
 	"go.opentelemetry.io/otel/metric"
@@ -13,9 +14,9 @@ import (
 
 // gauges are read when somebody looks.
 type gauges struct {
-	inFlight, ready, pending, total, failed, openReceipts, overdueReceipts metric.Int64ObservableGauge
-	breakerOpen, paused                                                    metric.Int64ObservableGauge
-	oldest, breakerAge                                                     metric.Float64ObservableGauge
+	inFlight, ready, pending, total, others, failed, openReceipts, overdueReceipts metric.Int64ObservableGauge
+	breakerOpen, paused                                                            metric.Int64ObservableGauge
+	oldest, breakerAge                                                             metric.Float64ObservableGauge
 }
 
 // watch adds the gauges.
@@ -24,8 +25,9 @@ func (m *metrics) watch(w *worker.Worker) error {
 	g := gauges{
 		inFlight:        b.gauge("outbox.events.in_flight", "{event}", "Events claimed by this worker and not decided yet."),
 		ready:           b.gauge("outbox.ready", "", "1 while the worker does its work."), // a unit of 1 would make its name outbox_ready_ratio
-		pending:         b.gauge("outbox.events.pending", "{event}", fmt.Sprintf("Pending events by event type, and whether a route names it; counting stops at %d.", worker.BacklogCountCap)),
+		pending:         b.gauge("outbox.events.pending", "{event}", fmt.Sprintf("Pending events by event type, and whether a route names it; counting stops at %d. %s sums up those that have no series of their own.", worker.BacklogCountCap, otherTypes)),
 		total:           b.gauge("outbox.events.pending_total", "{event}", "Pending events of all types, as the catalog counts the claim index."),
+		others:          b.gauge("outbox.event_types.other", "{type}", fmt.Sprintf("Event types that %s stands for, beyond %d and those that routes name.", otherTypes, ownSeries)),
 		oldest:          b.floatGauge("outbox.oldest_pending_age", "s", "How long the event with the lowest id has been pending, by event type."),
 		failed:          b.gauge("outbox.events.failed", "{event}", fmt.Sprintf("Failed events by state: waiting ones come back, parked ones need a person; counting stops at %d.", worker.BacklogCountCap)),
 		openReceipts:    b.gauge("outbox.receipts.open", "{receipt}", "Claims of all workers that are not settled."),
@@ -40,10 +42,10 @@ func (m *metrics) watch(w *worker.Worker) error {
 	_, err := b.meter.RegisterCallback(func(_ context.Context, o metric.Observer) error {
 		g.observe(o, w)
 		if last := m.backlog.Load(); last != nil {
-			g.observeBacklog(o, &last.Backlog, w.Status().Unrouted)
+			g.observeBacklog(o, last)
 		}
 		return nil
-	}, g.inFlight, g.ready, g.pending, g.total, g.oldest, g.failed, g.openReceipts, g.overdueReceipts, g.breakerOpen, g.breakerAge, g.paused)
+	}, g.inFlight, g.ready, g.pending, g.total, g.others, g.oldest, g.failed, g.openReceipts, g.overdueReceipts, g.breakerOpen, g.breakerAge, g.paused)
 	return err
 }
 
@@ -68,18 +70,27 @@ func (g gauges) observe(o metric.Observer, w *worker.Worker) {
 	}
 }
 
-func (g gauges) observeBacklog(o metric.Observer, b *worker.Backlog, unrouted []string) {
+func (g gauges) observeBacklog(o metric.Observer, b *counted) {
 	o.ObserveInt64(g.total, b.Total)
 	o.ObserveInt64(g.failed, b.Waiting, metric.WithAttributes(attribute.String("state", "waiting")))
 	o.ObserveInt64(g.failed, b.Parked, metric.WithAttributes(attribute.String("state", "parked")))
 	o.ObserveInt64(g.openReceipts, b.OpenReceipts)
 	o.ObserveInt64(g.overdueReceipts, b.OverdueReceipts)
-	lost := make(map[string]bool, len(unrouted))
-	for _, t := range unrouted {
-		lost[t] = true
+	pending := func(eventType string, routed bool, n int64) {
+		o.ObserveInt64(g.pending, n, metric.WithAttributes(attribute.String("event_type", eventType), attribute.Bool("routed", routed)))
 	}
-	for _, t := range b.Types {
-		o.ObserveInt64(g.pending, t.Pending, metric.WithAttributes(attribute.String("event_type", t.EventType), attribute.Bool("routed", !lost[t.EventType])))
-		o.ObserveFloat64(g.oldest, t.OldestAge.Seconds(), metric.WithAttributes(attribute.String("event_type", t.EventType)))
+	oldest := func(eventType string, age time.Duration) {
+		o.ObserveFloat64(g.oldest, age.Seconds(), metric.WithAttributes(attribute.String("event_type", eventType)))
+	}
+	for _, t := range b.Shown.Own {
+		pending(t.EventType, !b.Shown.unrouted[t.EventType], t.Pending)
+		oldest(t.EventType, t.OldestAge)
+	}
+	others := b.Shown.Others
+	o.ObserveInt64(g.others, int64(others.Types))
+	if others.Types > 0 {
+		pending(otherTypes, true, others.routed)
+		pending(otherTypes, false, others.unrouted)
+		oldest(otherTypes, others.OldestAge)
 	}
 }

@@ -26,13 +26,16 @@ type metrics struct {
 	claimed, published, settled, lost, reaped          metric.Int64Counter
 	claimSeconds, publishSeconds, settleSeconds, batch metric.Float64Histogram
 
+	named *named
+
 	backlog atomic.Pointer[counted]
 }
 
-// counted is a backlog and when the count ended.
+// counted is a backlog, what is shown of its event types, and when the count ended.
 type counted struct {
 	worker.Backlog
-	at time.Time
+	Shown shownTypes
+	at    time.Time
 }
 
 // Age is how old the numbers are.
@@ -42,8 +45,9 @@ func (c counted) Age() time.Duration { return time.Since(c.at) }
 // deadline.
 var secondsBuckets = []float64{.001, .0025, .005, .01, .025, .05, .1, .25, .5, 1, 2.5, 5, 10, 20, 60}
 
-// newMetrics serves Prometheus, and whatever else reads with OpenTelemetry.
-func newMetrics(t telemetry) (*metrics, error) {
+// newMetrics serves Prometheus, and whatever else reads with OpenTelemetry. The
+// event types that routes name always have series of their own.
+func newMetrics(t telemetry, routed []string) (*metrics, error) {
 	registry := prometheus.NewRegistry()
 	exporter, err := otelprometheus.New(otelprometheus.WithRegisterer(registry), otelprometheus.WithoutScopeInfo(), otelprometheus.WithoutTargetInfo())
 	if err != nil {
@@ -53,9 +57,9 @@ func newMetrics(t telemetry) (*metrics, error) {
 	if t.metrics != nil {
 		options = append(options, sdkmetric.WithReader(t.metrics))
 	}
-	m := &metrics{provider: sdkmetric.NewMeterProvider(options...), registry: registry}
+	m := &metrics{provider: sdkmetric.NewMeterProvider(options...), registry: registry, named: newNamed(routed)}
 	b := builder{meter: m.provider.Meter("azsqloutbox/worker")}
-	m.claimed = b.counter("outbox.events.claimed", "{event}", "Events claimed, by event type.")
+	m.claimed = b.counter("outbox.events.claimed", "{event}", "Events claimed, by event type; those beyond a hundred without a route by name are "+otherTypes+".")
 	m.published = b.counter("outbox.events.published", "{event}", "Events decided, by event type and outcome (sent, refused, failed, unsent).")
 	m.settled = b.counter("outbox.receipts.settled", "{receipt}", "Receipts ended by this worker.")
 	m.lost = b.counter("outbox.receipts.lost", "{receipt}", "Receipts that were not settled in time and are the reaper's: their events are published twice.")
@@ -81,7 +85,7 @@ func (m *metrics) handler() http.Handler {
 
 // Claimed implements worker.Observer.
 func (m *metrics) Claimed(c worker.Claim, took time.Duration) {
-	byType := metric.WithAttributes(attribute.String("event_type", c.Receipt.EventType))
+	byType := metric.WithAttributes(attribute.String("event_type", m.named.label(c.Receipt.EventType)))
 	m.claimed.Add(context.Background(), int64(len(c.Events)), byType)
 	m.batch.Record(context.Background(), float64(len(c.Events)))
 	m.claimSeconds.Record(context.Background(), took.Seconds())
@@ -96,7 +100,7 @@ func (m *metrics) Published(c worker.Claim, outcomes []worker.Outcome, took time
 	}
 	for verdict, n := range counts {
 		m.published.Add(context.Background(), n, metric.WithAttributes(
-			attribute.String("event_type", c.Receipt.EventType), attribute.Stringer("outcome", verdict)))
+			attribute.String("event_type", m.named.label(c.Receipt.EventType)), attribute.Stringer("outcome", verdict)))
 	}
 }
 

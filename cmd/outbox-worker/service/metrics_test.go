@@ -21,7 +21,7 @@ func TestAClaimThatWasGivenUpHasNoDuration(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	m, err := newMetrics(telemetry)
+	m, err := newMetrics(telemetry, nil)
 	if err != nil {
 		t.Fatal(err)
 	}

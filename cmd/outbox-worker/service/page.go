@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"html/template"
 	"net/http"
+	"strings"
 	"time"
 
 	"azsqloutbox/worker"
@@ -20,6 +21,7 @@ var pageScript []byte
 var pageTemplate = template.Must(template.New("page").Funcs(template.FuncMap{
 	"age":   age,
 	"count": count,
+	"names": names,
 }).Parse(pageHTML))
 
 // page is what the status page shows.
@@ -81,4 +83,13 @@ func count(n int64) string {
 		return fmt.Sprintf("%d+", n)
 	}
 	return fmt.Sprint(n)
+}
+
+// names are as many of a list as a person reads.
+func names(list []string) string {
+	const most = 20
+	if more := len(list) - most; more > 0 {
+		return fmt.Sprintf("%s and %d more", strings.Join(list[:most], ", "), more)
+	}
+	return strings.Join(list, ", ")
 }

@@ -42,6 +42,7 @@ type Service struct {
 	publisher *servicebus.Publisher
 	worker    *worker.Worker
 	metrics   *metrics
+	picker    *picker // of countBacklog alone
 	traces    *traces // nil where nobody takes them
 	exports   bool    // telemetry leaves the process
 	about     About
@@ -79,9 +80,10 @@ func (s *Service) build(routes servicebus.Routes) (err error) {
 	if err != nil {
 		return err
 	}
-	if s.metrics, err = newMetrics(telemetry); err != nil {
+	if s.metrics, err = newMetrics(telemetry, routes.EventTypes()); err != nil {
 		return errors.Join(err, telemetry.shutdown(context.Background()))
 	}
+	s.picker = newPicker(routes.EventTypes())
 	s.exports = telemetry.metrics != nil || telemetry.spans != nil
 	if telemetry.spans != nil {
 		s.traces = newTraces(telemetry.spans, telemetry.resource)
@@ -262,20 +264,24 @@ func (s *Service) countBacklog(ctx context.Context) {
 			}
 			continue
 		}
-		s.metrics.backlog.Store(&counted{Backlog: backlog, at: time.Now()})
+		s.metrics.backlog.Store(backlog)
 		if time.Since(told) >= backlogLogEvery {
 			told = time.Now()
-			logBacklog(s.log, backlog)
+			logBacklog(s.log, backlog.Backlog)
 		}
 	}
 }
 
-func (s *Service) backlog(ctx context.Context) (worker.Backlog, error) {
+func (s *Service) backlog(ctx context.Context) (*counted, error) {
 	if err := s.worker.LearnTypes(ctx); err != nil { // or a pause would hide how old they are
-		return worker.Backlog{}, err
+		return nil, err
 	}
 	status := s.worker.Status()
-	return s.store.Backlog(ctx, append(status.EventTypes, status.Unrouted...))
+	backlog, err := s.store.Backlog(ctx, append(status.EventTypes, status.Unrouted...))
+	if err != nil {
+		return nil, err
+	}
+	return &counted{Backlog: backlog, Shown: s.picker.pick(backlog.Types, status.Unrouted), at: time.Now()}, nil
 }
 
 func (s *Service) close() {
