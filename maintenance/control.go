@@ -120,7 +120,7 @@ const controlStateSQL = `SELECT /* outbox:ControlState */ (SELECT c.paused
         AND    c.name = @name) AS was_paused,
        (SELECT COUNT(*)
         FROM   {workers} AS w
-        WHERE  w.seen_at >= DATEADD(SECOND, -@live_s, SYSUTCDATETIME())) AS live;`
+        WHERE  w.seen_at BETWEEN DATEADD(SECOND, -@live_s, SYSUTCDATETIME()) AND DATEADD(SECOND, @live_s, SYSUTCDATETIME())) AS live;`
 
 // HOLDLOCK: two people who say the same at the same moment must not insert
 // twice.

@@ -6,6 +6,7 @@ import (
 	"database/sql"
 	"encoding/json"
 	"errors"
+	"math"
 	"time"
 
 	"azsqloutbox/sqlserver"
@@ -20,7 +21,9 @@ const (
 	// failedByTypeCap is where counting failed events by type stops: the retry
 	// index does not hold the type, so that each costs a key lookup.
 	failedByTypeCap = 1000
-	// workerLiveFor is how long after its last heartbeat a worker counts as living.
+	// workerLiveFor is how long after its last heartbeat a worker counts as living, and
+	// how far ahead of the database's clock that may lie: not at all but for the clock
+	// of another replica.
 	workerLiveFor = 3 * worker.DefaultHeartbeatEvery
 )
 
@@ -214,7 +217,7 @@ func (s *Status) readWorkers(ctx context.Context, conn *sql.Conn, t Target, type
 			return err
 		}
 		w.LeaseSeconds, w.UpSeconds, w.SeenSecondsAgo = seconds(leaseMS), seconds(upMS), seconds(seenMS)
-		w.Live = w.SeenSecondsAgo <= workerLiveFor.Seconds()
+		w.Live = math.Abs(w.SeenSecondsAgo) <= workerLiveFor.Seconds()
 		w.Breakers = []worker.Breaker{}
 		// What another version wrote in another form is no reason to fail.
 		w.unreadable = breakers.Valid && json.Unmarshal([]byte(breakers.String), &w.Breakers) != nil

@@ -88,6 +88,8 @@ func (s Status) workers(w io.Writer) {
 
 func (v WorkerStatus) state() string {
 	switch {
+	case !v.Live && v.SeenSecondsAgo < 0:
+		return "not live, seen ahead of the database's clock"
 	case !v.Live:
 		return "silent since " + v.SeenAt.UTC().Format(time.RFC3339)
 	case v.Paused:

@@ -7,6 +7,8 @@ import (
 	"fmt"
 	"time"
 
+	"go.uber.org/zap"
+
 	"azsqloutbox/worker"
 )
 
@@ -14,15 +16,20 @@ import (
 // of its own. A process begins with @first, because a container that is started
 // again has the name of the one before. An owner is one process, so nobody else
 // writes its row and update-then-insert needs no lock between the two; the cast
-// keeps the seek in the key's type.
+// keeps the seek in the key's type. @before is what the row held until now, which
+// shows where an owner is two processes: a variable that is set to a column beside
+// the assignment to that column has the value from before (sql-docs,
+// update-transact-sql.md).
 //
-// Rows of workers that have not been seen for a day go with it: the table holds a
-// few rows, so they are looked for in all of it. READPAST, because two workers
+// Rows of workers that have not been seen for a day go with it, and those of a day
+// ahead, which a hand or a restored database has left: the table holds a few rows,
+// so they are looked for in all of it. READPAST, because two workers
 // that rehearse their start, each with its own new row in an open transaction,
 // would wait for each other's and one would be a deadlock's victim; who is locked
 // is not long gone. READCOMMITTEDLOCK, because READPAST may not stand alone where
 // READ_COMMITTED_SNAPSHOT is ON (sql-docs, hints-transact-sql-table.md).
 const heartbeatSQL = `DECLARE @now DATETIME2(3) = SYSUTCDATETIME();
+DECLARE @before VARCHAR(MAX);
 
 UPDATE /* outbox:Heartbeat */ {workers}
 SET    version = @version,
@@ -32,6 +39,7 @@ SET    version = @version,
        in_flight = @in_flight,
        breakers = @breakers,
        rates = @rates,
+       @before = state,
        state = @state,
        started_at = CASE WHEN @first = 1 THEN @now ELSE started_at END,
        seen_at = @now
@@ -42,7 +50,10 @@ IF @@ROWCOUNT = 0
     VALUES (@owner, @version, @source, @lease_ms, @lanes, @in_flight, @breakers, @rates, @state, @now, @now);
 
 DELETE /* outbox:Heartbeat */ FROM {workers} WITH (ROWLOCK, READPAST, READCOMMITTEDLOCK)
-WHERE  seen_at < DATEADD(DAY, -1, @now);
+WHERE  seen_at < DATEADD(DAY, -1, @now)
+OR     seen_at > DATEADD(DAY, 1, @now);
+
+SELECT /* outbox:Heartbeat */ @before AS before;
 
 SELECT /* outbox:Heartbeat */ c.scope, c.name, c.paused, c.changed_by, ISNULL(c.reason, N'') AS reason, c.changed_at,
        CAST(CASE WHEN c.changed_at > w.started_at THEN 1 ELSE 0 END AS BIT) AS since_start
@@ -53,6 +64,8 @@ WHERE  w.owner = CAST(@owner AS VARCHAR(100));`
 // WorkerState is what the column state of a heartbeat holds, as JSON. It is NULL
 // where the worker is of a version without it.
 type WorkerState struct {
+	// Start is the process: another one with the same owner has another.
+	Start string `json:"start,omitempty"`
 	// Paused says that the worker was started paused and waits for a resume.
 	Paused bool `json:"paused,omitempty"`
 	// Destinations are the queues and topics that its routes lead to.
@@ -75,6 +88,7 @@ func (s *Store) Heartbeat(ctx context.Context, h worker.Heartbeat) (told []worke
 	if ctx.Err() != nil {
 		return nil, context.Cause(ctx)
 	}
+	var before sql.NullString
 	ctx, cancel := outlive(ctx, heartbeatGrace)
 	defer cancel()
 	err = s.retrying(ctx, fmt.Sprintf("write the heartbeat of %s", s.names), func(ctx context.Context) error {
@@ -88,21 +102,48 @@ func (s *Store) Heartbeat(ctx context.Context, h worker.Heartbeat) (told []worke
 				return err
 			}
 			defer rows.Close()
-			told = nil
-			for rows.Next() {
-				var c worker.Control
-				if err := rows.Scan(&c.Scope, &c.Name, &c.Paused, &c.By, &c.Reason, &c.ChangedAt, &c.SinceStart); err != nil {
-					return err
-				}
-				told = append(told, c)
-			}
-			return drain(rows)
+			before, told, err = readHeartbeat(rows)
+			return err
 		})
 	})
-	if err == nil {
-		s.beaten.Store(true)
+	if err != nil {
+		return nil, err
 	}
-	return told, err
+	// The first heartbeat of a process meets the row of the one before it, which was
+	// killed. Where there is none the other one has stopped since, and is none now.
+	if s.beaten.Swap(true) && before.Valid && startOf(before.String) != s.start {
+		s.shared.Do(s.warnOfAnother)
+	}
+	return told, nil
+}
+
+func readHeartbeat(rows *sql.Rows) (before sql.NullString, told []worker.Control, err error) {
+	for rows.Next() {
+		if err := rows.Scan(&before); err != nil {
+			return before, nil, err
+		}
+	}
+	rows.NextResultSet()
+	for rows.Next() {
+		var c worker.Control
+		if err := rows.Scan(&c.Scope, &c.Name, &c.Paused, &c.By, &c.Reason, &c.ChangedAt, &c.SinceStart); err != nil {
+			return before, nil, err
+		}
+		told = append(told, c)
+	}
+	return before, told, drain(rows)
+}
+
+// startOf is the process that wrote a state; empty for a version that did not say.
+func startOf(state string) string {
+	var said WorkerState
+	_ = json.Unmarshal([]byte(state), &said)
+	return said.Start
+}
+
+func (s *Store) warnOfAnother() {
+	s.log.Warn("another process writes the heartbeat of this worker's name: give each --owner to one process, or leave it out. No event is lost, but status shows one worker where there are two. Where one takes the place of the other, as in an upgrade, it passes",
+		zap.String("owner", s.cfg.Owner))
 }
 
 const leaveSQL = `DELETE /* outbox:Leave */ FROM {workers}
@@ -127,7 +168,7 @@ func (s *Store) heartbeatArgs(h worker.Heartbeat) ([]any, error) {
 	if err != nil {
 		return nil, fmt.Errorf("write the rates as JSON: %w", err)
 	}
-	state, err := json.Marshal(WorkerState{Paused: h.Paused, Destinations: s.cfg.Destinations, Unrouted: h.Unrouted[:min(len(h.Unrouted), maxUnrouted)]})
+	state, err := json.Marshal(WorkerState{Start: s.start, Paused: h.Paused, Destinations: s.cfg.Destinations, Unrouted: h.Unrouted[:min(len(h.Unrouted), maxUnrouted)]})
 	if err != nil {
 		return nil, fmt.Errorf("write the state as JSON: %w", err)
 	}

@@ -10,6 +10,9 @@ import (
 	"testing"
 	"time"
 
+	"go.uber.org/zap"
+	"go.uber.org/zap/zaptest/observer"
+
 	"azsqloutbox/scripts"
 	"azsqloutbox/sqlserver"
 	"azsqloutbox/sqlserver/emulator"
@@ -119,7 +122,7 @@ func TestHeartbeat(t *testing.T) {
 	b := newOutbox(t, scripts.Options{})
 	s := b.store(func(c *sqlserver.Config) { c.Destinations = []string{"orders", "süd"} })
 	b.exec(`INSERT INTO {workers} (owner, version, source, lease_ms, lanes, in_flight, started_at, seen_at)
-VALUES ('long gone', '1', 's', 1, 1, 1, '2020-01-01', DATEADD(DAY, -2, SYSUTCDATETIME())), ('not long gone', '1', 's', 1, 1, 1, '2020-01-01', DATEADD(HOUR, -2, SYSUTCDATETIME()))`)
+VALUES ('long gone', '1', 's', 1, 1, 1, '2020-01-01', DATEADD(DAY, -2, SYSUTCDATETIME())), ('ahead', '1', 's', 1, 1, 1, '2020-01-01', DATEADD(DAY, 2, SYSUTCDATETIME())), ('not long gone', '1', 's', 1, 1, 1, '2020-01-01', DATEADD(HOUR, -2, SYSUTCDATETIME()))`)
 	for i, h := range []worker.Heartbeat{
 		{Lanes: 2, InFlight: 5, Breakers: []worker.Breaker{{Destination: "süd", State: worker.BreakerOpen}}, Rates: map[string]float64{"a": 12.5}},
 		{Lanes: 2, InFlight: 6, Paused: true},
@@ -142,8 +145,8 @@ VALUES ('long gone', '1', 's', 1, 1, 1, '2020-01-01', DATEADD(DAY, -2, SYSUTCDAT
 		if want := `{"destination":"s\u00fcd","state":"open"`; i == 0 && !strings.Contains(breakers.String, want) {
 			t.Errorf("breakers are %s, want %s in it", breakers.String, want)
 		}
-		if want := []string{`{"destinations":["orders","s\u00fcd"]}`, `{"paused":true,"destinations":["orders","s\u00fcd"]}`}[i]; state != want {
-			t.Errorf("state is %s, want %s", state, want)
+		if want := []string{`","destinations":["orders","s\u00fcd"]}`, `","paused":true,"destinations":["orders","s\u00fcd"]}`}[i]; !strings.HasPrefix(state, `{"start":"`) || !strings.HasSuffix(state, want) {
+			t.Errorf("state is %s, want an end of %s", state, want)
 		}
 	}
 	if n := b.number("SELECT COUNT(*) FROM {workers}"); n != 2 {
@@ -156,6 +159,55 @@ VALUES ('long gone', '1', 's', 1, 1, 1, '2020-01-01', DATEADD(DAY, -2, SYSUTCDAT
 		if n := b.number("SELECT COUNT(*) FROM {workers} WHERE owner = 'not long gone'"); n != 1 || b.number("SELECT COUNT(*) FROM {workers}") != 1 {
 			t.Error("Leave deletes another row than the worker's own")
 		}
+	}
+}
+
+// Two processes of one owner say so, once each; one that is started again after a
+// kill, or that replaces one which leaves, does not.
+func TestOneOwnerForTwoProcesses(t *testing.T) {
+	b := newOutbox(t, scripts.Options{})
+	process := func() (s *sqlserver.Store, warnings func() int) {
+		core, logs := observer.New(zap.WarnLevel)
+		s = b.store(func(c *sqlserver.Config) { c.Logger = zap.New(core) })
+		return s, func() int { return logs.FilterMessageSnippet("--owner").Len() }
+	}
+	beat := func(s *sqlserver.Store) {
+		t.Helper()
+		if _, err := s.Heartbeat(testContext(t), worker.Heartbeat{}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	killed, _ := process()
+	beat(killed)
+	one, oneWarns := process()
+	for range 3 {
+		beat(one)
+	}
+	if n := oneWarns(); n != 0 {
+		t.Fatalf("alone, after one that was killed: %d warnings", n)
+	}
+	if err := one.Leave(testContext(t)); err != nil {
+		t.Fatal(err)
+	}
+	beat(one)
+	if n := oneWarns(); n != 0 {
+		t.Fatalf("after another left: %d warnings", n)
+	}
+	two, twoWarns := process()
+	for range 3 {
+		beat(two)
+		beat(one)
+	}
+	if oneWarns() != 1 || twoWarns() != 1 {
+		t.Errorf("two processes at a time: %d and %d warnings, want one each", oneWarns(), twoWarns())
+	}
+
+	later, laterWarns := process()
+	beat(later)
+	b.exec(`UPDATE {workers} SET state = '{"paused":true}'`) // of a version without it
+	beat(later)
+	if n := laterWarns(); n != 1 {
+		t.Errorf("beside one of an earlier version: %d warnings, want 1", n)
 	}
 }
 

@@ -65,7 +65,7 @@ var kinds = map[string]string{
 	"backlogTotalSQL":       "Select",
 	"backlogTypesSQL":       "Select",
 	"backlogFailedSQL":      "Declare Select",
-	"heartbeatSQL":          "Declare Update If(Insert) Delete Select",
+	"heartbeatSQL":          "Declare Declare Update If(Insert) Delete Select Select",
 	"leaveSQL":              "Delete",
 	"equalKeysSQL":          "Select",
 	"lostKeysSQL":           "Select",

@@ -11,6 +11,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/google/uuid"
 	"go.uber.org/zap"
 
 	"azsqloutbox/worker"
@@ -112,8 +113,11 @@ type Store struct {
 	lastClaim atomic.Int64
 	// unreadable holds the ids of receipts that were complained about.
 	unreadable sync.Map
-	// beaten is true after the first heartbeat of this process.
+	// beaten is true after the first heartbeat of this process, start tells the
+	// process from others of the same owner, and shared is the one warning of them.
 	beaten atomic.Bool
+	start  string
+	shared sync.Once
 	// unaskable holds the event types that were.
 	unaskable sync.Map
 }
@@ -129,6 +133,7 @@ func New(cfg Config) (*Store, error) {
 	return &Store{
 		cfg:      cfg,
 		names:    cfg.Names,
+		start:    uuid.NewString(),
 		log:      cfg.Logger.With(zap.Stringer("table", cfg.Names)),
 		sessions: newSessions(cfg.DB, cfg.DB.Stats().MaxOpenConnections, cfg.LockTimeout),
 	}, nil

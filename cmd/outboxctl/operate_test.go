@@ -135,11 +135,14 @@ UPDATE dbo.outbox_event_worker SET started_at = '9999-12-31', seen_at = DATEADD(
 	text := strings.Join(strings.Fields(run(exitDone, "status")), " ")
 	for _, say := range []string{
 		"pending 3, oldest over 200 years;", "order.placed 2 over 200 years", "order.paid 1 over 200 years",
-		"order.paid 2 over 200 years over 200 years", "w1 v1 over 200 years over 200 years ago", "w2 v1 over 200 years ahead 9h",
+		"order.paid 2 over 200 years over 200 years", "w1 v1 over 200 years over 200 years ago", "w2 v1 over 200 years ahead 9h", "0.0 not live, seen ahead of the database's clock",
 	} {
 		if !strings.Contains(text, say) {
 			t.Errorf("the text does not say %q:\n%s", say, text)
 		}
+	}
+	if text := run(exitDone, "pause", "--all"); !strings.Contains(text, "; 0 live workers would see it") {
+		t.Errorf("nobody lives, and a pause says\n%s", text)
 	}
 }
 
