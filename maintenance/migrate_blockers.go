@@ -3,7 +3,6 @@ package maintenance
 import (
 	"context"
 	"database/sql"
-	"errors"
 	"fmt"
 	"strings"
 
@@ -11,9 +10,7 @@ import (
 )
 
 // What the table itself is: sql-docs, sys-tables-transact-sql.md,
-// sys-change-tracking-tables-transact-sql.md, serverproperty-transact-sql.md
-// (EngineEdition: 3 Enterprise and Developer, 5 Azure SQL Database, 8 Managed
-// Instance).
+// sys-change-tracking-tables-transact-sql.md, serverproperty-transact-sql.md.
 const migrateTableSQL = `SELECT /* outbox:MigrateTable */ CONVERT(INT, SERVERPROPERTY('EngineEdition')) AS edition, t.object_id,
        t.temporal_type, t.is_memory_optimized, t.is_replicated, t.is_merge_published, t.is_tracked_by_cdc,
        (SELECT COUNT(*) FROM sys.change_tracking_tables AS k WHERE k.object_id = t.object_id) AS tracked,
@@ -85,7 +82,8 @@ AND    o.type NOT IN ('C', 'D');`
 
 // migrationTable is what the table is.
 type migrationTable struct {
-	edition, objectID                              int
+	edition                                        sqlserver.Edition
+	objectID                                       int
 	temporal                                       int
 	inMemory, replicated, mergePublished           bool
 	cdc                                            bool
@@ -94,22 +92,19 @@ type migrationTable struct {
 
 func (m Migration) readTable(ctx context.Context, q querier) (t migrationTable, err error) {
 	err = q.QueryRowContext(ctx, migrateTableSQL, sql.Named("table", m.Events())).
-		Scan(&t.edition, &t.objectID, &t.temporal, &t.inMemory, &t.replicated, &t.mergePublished, &t.cdc, &t.changeTracking, &t.oldLOBs, &t.columnstores, &t.schemes)
+		Scan(&t.edition.Engine, &t.objectID, &t.temporal, &t.inMemory, &t.replicated, &t.mergePublished, &t.cdc, &t.changeTracking, &t.oldLOBs, &t.columnstores, &t.schemes)
 	if err != nil {
 		return t, fmt.Errorf("read what the table %s is: %w", m.Names, err)
 	}
 	return t, nil
 }
 
-// onlineEditions can change a column and build an index with ONLINE = ON.
-var onlineEditions = map[int]bool{3: true, 5: true, 8: true}
-
 // offline says why the change cannot be online; empty where it can (ALTER TABLE,
 // WITH ONLINE as applies to altering a column).
 func (t migrationTable) offline() string {
 	switch {
-	case !onlineEditions[t.edition]:
-		return "this edition of SQL Server has no online operations (Enterprise, Azure SQL Database and Managed Instance have)"
+	case !t.edition.Online():
+		return "this edition of SQL Server has no online operations (Enterprise, Developer and all of Azure SQL have)"
 	case t.changeTracking > 0:
 		return "the table has change tracking"
 	case t.mergePublished:
@@ -220,10 +215,4 @@ func (m Migration) readBound(ctx context.Context, q querier, c *migrationColumn)
 		})
 	}
 	return list, rows.Err()
-}
-
-// mayNotLook says whether err is the lack of a right.
-func mayNotLook(err error) bool {
-	var e *sqlserver.Error
-	return errors.As(err, &e) && e.Number == 229
 }

@@ -147,7 +147,7 @@ func (m Migration) readBoundObjects(ctx context.Context, d *sqlserver.Dedicated,
 		list, err = m.readBound(ctx, conn, p.column)
 		return err
 	})
-	if mayNotLook(err) {
+	if _, denied := sqlserver.Denied(err); denied {
 		p.notes = append(p.notes, "schema-bound views and functions could not be looked for: GRANT VIEW DEFINITION TO this user and GRANT SELECT ON sys.sql_expression_dependencies; one that uses the column makes the ALTER fail")
 		return nil
 	}

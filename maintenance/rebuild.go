@@ -11,6 +11,7 @@ import (
 
 	mssql "github.com/microsoft/go-mssqldb"
 
+	"azsqloutbox/internal/quantity"
 	"azsqloutbox/sqlserver"
 )
 
@@ -272,7 +273,7 @@ func (r Rebuild) warn(report *RebuildReport) {
 		}
 	}
 	if free := report.Log.free(); free != nil && whole > *free {
-		add("the log has %s free as large as it is now, and a rebuild that is not resumable keeps about %s of it until it is done: it will grow", ByteText(*free), ByteText(whole))
+		add("the log has %s free as large as it is now, and a rebuild that is not resumable keeps about %s of it until it is done: it will grow", quantity.Bytes(*free), quantity.Bytes(whole))
 	}
 	if w := report.Log.ReuseWait; w != "" && w != "NOTHING" && w != "CHECKPOINT" && w != "LOG_BACKUP" {
 		add("the log cannot be reused now (%s): what the rebuild writes comes on top of what is held", w)

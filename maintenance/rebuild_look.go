@@ -10,6 +10,8 @@ import (
 	"strings"
 
 	mssql "github.com/microsoft/go-mssqldb"
+
+	"azsqloutbox/sqlserver"
 )
 
 // A row per key column; a heap and a columnstore index have none. The catalog
@@ -252,10 +254,6 @@ func readOperations(ctx context.Context, conn *sql.Conn, table string) ([]operat
 	return list, nil
 }
 
-// permissionNumbers are the numbers of a permission that is missing, one of which is among
-// the messages (sql-docs, database-engine-events-and-errors.md).
-var permissionNumbers = []int32{229, 230, 262, 297, 300}
-
 // optional runs what only helps a person to decide: an answer of the server that
 // is an error becomes a note, and the plan goes on without it. What this server
 // does not have (error 208) is not worth one.
@@ -265,11 +263,9 @@ func (l *rebuildLook) optional(ctx context.Context, conn *sql.Conn, what string,
 	if err == nil || !errors.As(err, &answer) {
 		return err
 	}
-	for _, e := range append([]mssql.Error{answer}, answer.All...) {
-		if slices.Contains(permissionNumbers, e.Number) {
-			l.report.Notes = append(l.report.Notes, fmt.Sprintf("%s: not shown to this login; GRANT VIEW DATABASE STATE TO %s;", what, mssql.TSQLQuoter{}.ID(l.user)))
-			return nil
-		}
+	if _, denied := sqlserver.Denied(err); denied {
+		l.report.Notes = append(l.report.Notes, fmt.Sprintf("%s: not shown to this login; GRANT VIEW DATABASE STATE TO %s;", what, mssql.TSQLQuoter{}.ID(l.user)))
+		return nil
 	}
 	if answer.Number != 208 {
 		l.report.Notes = append(l.report.Notes, fmt.Sprintf("%s: error %d, %s", what, answer.Number, answer.Message))

@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"math"
 	"time"
+
+	"azsqloutbox/internal/quantity"
 )
 
 // rebuildState is what is known of an index before it is decided about.
@@ -99,7 +101,7 @@ func decideRebuild(s rebuildState, fillFactor int, force, named bool) rebuildDec
 	case !s.measured:
 		d.byFillFactor(s, fillFactor)
 	case s.pages < leastPages:
-		d.reason = ByteText(s.pages*pageBytes) + " are too small to matter"
+		d.reason = quantity.Bytes(s.pages*pageBytes) + " are too small to matter"
 	case float64(s.pages-after) < leastGain*float64(s.pages):
 		d.reason = fmt.Sprintf("its pages are %.0f %% full and would be about %.0f %%", s.density, s.densityAfter(fillFactor))
 	default:

@@ -15,7 +15,7 @@ func (s Status) Text(out io.Writer) error {
 	w := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
 	fmt.Fprintf(w, "%s at %s\n", Printable(s.Table), s.At.UTC().Format(time.RFC3339))
 	fmt.Fprintf(w, "pending %d, oldest %s; in flight %d in %s; failed: %d waiting, %d parked; %.0f events/s\n",
-		s.Pending, age(s.OldestPendingSeconds), s.InFlight, quantity.Of(s.OpenReceipts, "claim"), s.Waiting, s.Parked, s.EventsPerSecond)
+		s.Pending, quantity.Age(s.OldestPendingSeconds), s.InFlight, quantity.Of(s.OpenReceipts, "claim"), s.Waiting, s.Parked, s.EventsPerSecond)
 	for _, warning := range s.Warnings {
 		fmt.Fprintf(w, "! %s\n", Printable(warning))
 	}
@@ -56,7 +56,7 @@ func (s Status) eventTypes(w io.Writer) {
 		if e.Pending >= worker.BacklogCountCap {
 			pending += "+"
 		}
-		fmt.Fprintf(w, "%s\t%s\t%s\t%d\t%d\t%d\t%.1f\n", Printable(e.EventType), pending, age(e.OldestSeconds), e.InFlight, e.Waiting, e.Parked, e.EventsPerSecond)
+		fmt.Fprintf(w, "%s\t%s\t%s\t%d\t%d\t%d\t%.1f\n", Printable(e.EventType), pending, quantity.Age(e.OldestSeconds), e.InFlight, e.Waiting, e.Parked, e.EventsPerSecond)
 	}
 }
 
@@ -65,9 +65,9 @@ func (s Status) receipts(w io.Writer) {
 		fmt.Fprint(w, "\nclaim\towner\tevent type\tevents\tage\tlease left\n")
 	}
 	for _, r := range s.Receipts {
-		left := age(r.LeaseLeftSeconds)
+		left := quantity.Age(r.LeaseLeftSeconds)
 		if r.LeaseLeftSeconds < 0 {
-			left = "over since " + age(-r.LeaseLeftSeconds)
+			left = "over since " + quantity.Age(-r.LeaseLeftSeconds)
 		}
 		fmt.Fprintf(w, "%s\t%s\t%s\t%d\t%s\t%s\n", Printable(r.ClaimID), Printable(r.Owner), Printable(r.EventType), r.Events, since(r.AgeSeconds, ""), left)
 	}
@@ -82,7 +82,7 @@ func (s Status) workers(w io.Writer) {
 	}
 	for _, v := range s.Workers {
 		fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%s\t%d\t%d\t%.1f\t%s\n", Printable(v.Owner), Printable(v.Version), since(v.UpSeconds, ""), since(v.SeenSecondsAgo, " ago"),
-			age(v.LeaseSeconds), v.Lanes, v.InFlight, v.EventsPerSecond, v.state())
+			quantity.Age(v.LeaseSeconds), v.Lanes, v.InFlight, v.EventsPerSecond, v.state())
 	}
 }
 
@@ -112,26 +112,7 @@ func (s Status) destinations(w io.Writer) {
 // look that found it.
 func since(seconds float64, ago string) string {
 	if seconds <= -1 {
-		return age(-seconds) + " ahead"
+		return quantity.Age(-seconds) + " ahead"
 	}
-	return age(max(0, seconds)) + ago
-}
-
-// age is a length of time, not negative, in the two units that matter.
-func age(seconds float64) string {
-	const year = 365.25 * 24 * 60 * 60
-	if seconds > 200*year { // a Duration holds 292
-		return "over 200 years"
-	}
-	d := time.Duration(seconds * float64(time.Second))
-	switch {
-	case d < 10*time.Second:
-		return d.Round(100 * time.Millisecond).String()
-	case d < time.Hour:
-		return d.Round(time.Second).String()
-	case d < 48*time.Hour:
-		return quantity.Span(d.Round(time.Minute))
-	default:
-		return fmt.Sprintf("%dd%dh", int(d.Hours())/24, int(d.Hours())%24)
-	}
+	return quantity.Age(max(0, seconds)) + ago
 }

@@ -32,10 +32,11 @@ func ReadEdition(ctx context.Context, conn *sql.Conn) (Edition, error) {
 	return Edition{Name: name.String, Version: version.String, Engine: int(engine.Int64)}, nil
 }
 
-// Online says whether indexes can be made and rebuilt while others work: in
-// Enterprise, Developer and Evaluation (3), Azure SQL Database (5), Managed
-// Instance (8) and Fabric (12); in no Standard, Web or Express (sql-docs,
-// serverproperty-transact-sql.md, editions-and-components-of-sql-server-2022.md).
+// Online says whether indexes can be made and rebuilt, and the type of a column
+// changed, while others work: in Enterprise, Developer and Evaluation (3), Azure SQL
+// Database (5), Managed Instance (8) and SQL database in Fabric (12); in no Standard,
+// Web or Express (sql-docs, serverproperty-transact-sql.md,
+// perform-index-operations-online.md, editions-and-components-of-sql-server-2022.md).
 func (e Edition) Online() bool {
 	switch e.Engine {
 	case 3, 5, 8, 12:

@@ -107,6 +107,8 @@ type known struct {
 	class  Class
 	wait   time.Duration
 	advice string
+	// denied: a right is missing.
+	denied bool
 }
 
 // knownErrors sorts the server's error numbers. The transient ones are those of
@@ -159,11 +161,11 @@ var knownErrors = map[int32]known{
 	// What a person has to mend.
 	207:   {class: Permanent, advice: "a column is missing: outboxctl schema check names it, schema apply adds it"},
 	208:   {class: Permanent, advice: "the table is missing, has another name, or the login has no right to see it: run scripts/001_outbox.sql; for OPENJSON, the compatibility level is below 130"},
-	229:   {class: Permanent, advice: "the login lacks a right"},
-	230:   {class: Permanent, advice: "the login lacks a right on a column"},
-	262:   {class: Permanent, advice: "the login lacks a right in the database"},
-	297:   {class: Permanent, advice: "the login lacks a right"},
-	300:   {class: Permanent, advice: "the login lacks a right on the server"},
+	229:   {class: Permanent, denied: true, advice: "the login lacks a right"},
+	230:   {class: Permanent, denied: true, advice: "the login lacks a right on a column"},
+	262:   {class: Permanent, denied: true, advice: "the login lacks a right in the database"},
+	297:   {class: Permanent, denied: true, advice: "the login lacks a right"},
+	300:   {class: Permanent, denied: true, advice: "the login lacks a right on the server"},
 	468:   {class: Permanent, advice: "the column event_type and the database have collations that cannot be compared"},
 	515:   {class: Permanent, advice: "a column that may not be NULL got none: the table has a column of its own without a default"},
 	547:   {class: Permanent, advice: "a constraint of the table refuses the value"},

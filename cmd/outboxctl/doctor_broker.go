@@ -9,6 +9,7 @@ import (
 	"go.uber.org/zap"
 
 	"azsqloutbox/maintenance/doctor"
+	"azsqloutbox/maintenance/sizing"
 	"azsqloutbox/servicebus"
 	"azsqloutbox/worker"
 )
@@ -19,9 +20,6 @@ const (
 	reapMargin = time.Minute
 	// nearFull is where a queue or topic should be looked at.
 	nearFull = 0.8
-	// standardCredits is what a Standard namespace has a second, one for each
-	// message, batched or not (azure-docs, service-bus-throttling.md).
-	standardCredits = 1000
 )
 
 // broker is the Service Bus side of doctor; without a publisher none was named.
@@ -82,9 +80,9 @@ func judgeNamespace(r servicebus.NamespaceReport, perSecond *float64) doctor.Fin
 		f.Verdict, f.Found = doctor.Warn, "the Basic tier has neither topics nor duplicate detection: every redelivery reaches the consumers"
 		f.Remedy = "take the Standard tier, or make sure that every consumer is idempotent"
 	case r.SKU == "Standard" && perSecond == nil:
-		f.Verdict, f.Found = doctor.Unknown, fmt.Sprintf("Standard, which has %d credits a second; %s", standardCredits, rate)
-	case r.SKU == "Standard" && *perSecond > standardCredits*nearFull:
-		f.Verdict, f.Found = doctor.Warn, fmt.Sprintf("%s, and a Standard namespace has %d credits a second for all that it does, one for each message", rate, standardCredits)
+		f.Verdict, f.Found = doctor.Unknown, fmt.Sprintf("Standard, which has %d credits a second; %s", sizing.StandardCredits, rate)
+	case r.SKU == "Standard" && *perSecond > sizing.StandardCredits*nearFull:
+		f.Verdict, f.Found = doctor.Warn, fmt.Sprintf("%s, and a Standard namespace has %d credits a second for all that it does, one for each message", rate, sizing.StandardCredits)
 		f.Remedy = "take the Premium tier, or keep below the limit by --servicebus-rate"
 	default:
 		f.Found = r.SKU + ", " + rate

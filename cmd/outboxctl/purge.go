@@ -117,7 +117,7 @@ func purgePlanText(out io.Writer, p maintenance.PurgePlan, purge maintenance.Pur
 	if p.Exact {
 		how = "counted"
 	}
-	fmt.Fprintf(w, "  to delete\t%s, %s (%s)\n", quantity.Of(p.EstimatedRows, "row"), size(p.EstimatedBytes), how)
+	fmt.Fprintf(w, "  to delete\t%s, %s (%s)\n", quantity.Of(p.EstimatedRows, "row"), quantity.Bytes(p.EstimatedBytes), how)
 	if purge.Window != (maintenance.Hours{}) {
 		state := "open now"
 		if !p.InWindow {
@@ -148,7 +148,7 @@ var stops = map[maintenance.Stop]string{
 
 func purgeResultText(out io.Writer, r maintenance.PurgeResult) error {
 	w := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
-	fmt.Fprintf(w, "  deleted\t%s in %.1f s, %s rows/s; %s freed for new rows\n", quantity.Of(r.Rows, "row"), r.Seconds, quantity.Grouped(int64(r.RowsPerSecond)), size(r.BytesFreed))
+	fmt.Fprintf(w, "  deleted\t%s in %.1f s, %s rows/s; %s freed for new rows\n", quantity.Of(r.Rows, "row"), r.Seconds, quantity.Grouped(int64(r.RowsPerSecond)), quantity.Bytes(r.BytesFreed))
 	fmt.Fprintf(w, "  work\t%s looked at, %s, %s\n", quantity.Of(r.Windows, "window"), quantity.Of(r.Batches, "batch"), quantity.Of(r.Retries, "retry"))
 	if r.PendingRows+r.FailedRows > 0 {
 		fmt.Fprintf(w, "  left there\t%s PENDING, %s FAILED\n", quantity.Grouped(r.PendingRows), quantity.Grouped(r.FailedRows))

@@ -10,6 +10,7 @@ import (
 	"text/tabwriter"
 	"time"
 
+	"azsqloutbox/internal/quantity"
 	"azsqloutbox/maintenance"
 )
 
@@ -157,7 +158,7 @@ func rebuildIndex(b *strings.Builder, i maintenance.RebuildIndex) {
 		fmt.Fprintf(b, " in %s", time.Duration(i.Seconds*float64(time.Second)).Round(time.Millisecond))
 	}
 	if i.Bytes != nil && i.BytesAfter != nil {
-		fmt.Fprintf(b, ", %s before, %s now, %s full", maintenance.ByteText(*i.Bytes), maintenance.ByteText(*i.BytesAfter), percentText(i.DensityAfter))
+		fmt.Fprintf(b, ", %s before, %s now, %s full", quantity.Bytes(*i.Bytes), quantity.Bytes(*i.BytesAfter), percentText(i.DensityAfter))
 	}
 	b.WriteString(".\n")
 }
@@ -168,7 +169,7 @@ func rebuildLog(b *strings.Builder, r maintenance.RebuildReport) {
 	}
 	fmt.Fprintf(b, "\nTogether about %s freed, for about %s written to the log", sizeText(r.FreesBytes), sizeText(r.LogBytes))
 	if r.Log.MaxBytesPerSecond != nil && r.Log.LeastSeconds != nil {
-		fmt.Fprintf(b, ": %s at least, at the %s/s that this database may write", time.Duration(*r.Log.LeastSeconds*float64(time.Second)).Round(time.Second), maintenance.ByteText(*r.Log.MaxBytesPerSecond))
+		fmt.Fprintf(b, ": %s at least, at the %s/s that this database may write", time.Duration(*r.Log.LeastSeconds*float64(time.Second)).Round(time.Second), quantity.Bytes(*r.Log.MaxBytesPerSecond))
 	}
 	b.WriteString(".\n")
 }
@@ -177,7 +178,7 @@ func sizeText(n *int64) string {
 	if n == nil {
 		return "?"
 	}
-	return maintenance.ByteText(*n)
+	return quantity.Bytes(*n)
 }
 
 func percentText(p *float64) string {

@@ -71,7 +71,7 @@ const rebuildPlanText = `dbo.outbox_event on SQL Azure 12.0.2000.8 (engine editi
 
 index            rows  size     fill factor  density  fragmented  ghosts  sequential key  action   frees   log
 PK_outbox_event  0     68.7 GB  85           80 %     3 %         1200    off             rebuild  7.3 GB  61.4 GB
-IX_outbox_claim  0     1.2 MB   100          62 %     88 %        40      off             none     0 B     0 B
+IX_outbox_claim  0     1.17 MB  100          62 %     88 %        40      off             none     0 B     0 B
 IX_outbox_retry  0     8 KB     100          2 %      0 %         0       off             none     0 B     0 B
 
 PK_outbox_event: rebuild, its pages are 80 % full and would be about 90 %: 11 % of it is nothing; resumable.
@@ -80,11 +80,11 @@ PK_outbox_event: rebuild, its pages are 80 % full and would be about 90 %: 11 % 
           ALTER INDEX [PK_outbox_event] ON [dbo].[outbox_event]
           REBUILD WITH (FILLFACTOR = 98, ONLINE = ON (WAIT_AT_LOW_PRIORITY (MAX_DURATION = 1 MINUTES, ABORT_AFTER_WAIT = SELF)), RESUMABLE = ON, MAX_DURATION = 60 MINUTES);
 
-IX_outbox_claim: none, 1.2 MB are too small to matter.
+IX_outbox_claim: none, 1.17 MB are too small to matter.
 
 IX_outbox_retry: none, 8 KB are too small to matter.
 
-Together about 7.3 GB freed, for about 61.4 GB written to the log: 10m55s at least, at the 96.0 MB/s that this database may write.
+Together about 7.3 GB freed, for about 61.4 GB written to the log: 10m55s at least, at the 96 MB/s that this database may write.
 
 Warning: while it runs, writes of the table cost up to twice as much, and in a rare deadlock the server ends a statement of an application or a worker (error 1205), not the rebuild.
 

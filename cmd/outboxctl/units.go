@@ -3,28 +3,13 @@ package main
 import (
 	"cmp"
 	"errors"
-	"fmt"
 	"regexp"
-	"strconv"
 	"strings"
 	"time"
 
 	"azsqloutbox/maintenance"
 	"azsqloutbox/worker"
 )
-
-// size is a number of bytes in powers of 1,024, as SQL Server counts them.
-func size(bytes int64) string {
-	const units = "KMGTPE"
-	if bytes < 1024 && bytes > -1024 {
-		return strconv.FormatInt(bytes, 10) + " B"
-	}
-	n, unit := float64(bytes)/1024, 0
-	for n >= 1024 || n <= -1024 {
-		n, unit = n/1024, unit+1
-	}
-	return fmt.Sprintf("%.1f %cB", n, units[unit])
-}
 
 // clock is a time of the database.
 func clock(t time.Time) string { return t.UTC().Format("2006-01-02 15:04:05") + " UTC" }

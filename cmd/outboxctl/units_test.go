@@ -3,19 +3,13 @@ package main
 import (
 	"errors"
 	"fmt"
-	"math"
 	"testing"
 
 	"azsqloutbox/maintenance"
 	"azsqloutbox/worker"
 )
 
-func TestUnits(t *testing.T) {
-	for n, want := range map[int64]string{0: "0 B", 1023: "1023 B", 1024: "1.0 KB", 1536: "1.5 KB", 58 << 30: "58.0 GB", math.MaxInt64: "8.0 EB"} {
-		if got := size(n); got != want {
-			t.Errorf("size %d is %s, want %s", n, got, want)
-		}
-	}
+func TestSaid(t *testing.T) {
 	for err, want := range map[error]string{
 		usageError{errors.New("field MaxDuration is -1, field Batch is 0")}:                    "--max-duration is -1, --batch is 0",
 		usageError{errors.New("fields Parked and Waiting exclude each other")}:                 "--parked and --waiting exclude each other",

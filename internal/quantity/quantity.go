@@ -1,4 +1,4 @@
-// Package quantity writes numbers of things for people: 1 row, 1,000 rows.
+// Package quantity writes numbers for people: things, bytes, lengths of time.
 package quantity
 
 import (

@@ -11,6 +11,7 @@ import (
 
 	"go.uber.org/zap"
 
+	"azsqloutbox/internal/quantity"
 	"azsqloutbox/maintenance"
 	"azsqloutbox/sqlserver"
 )
@@ -36,7 +37,7 @@ func (b Bench) Run(ctx context.Context) (Report, error) {
 		return p.Report, unwrapRefusal(err)
 	}
 	p.Executed = true
-	b.Logger.Info("bench claim begins", zap.String("beside", p.Table), zap.String("log_at_most", maintenance.ByteText(p.Log)), zap.String("space", maintenance.ByteText(p.Space)))
+	b.Logger.Info("bench claim begins", zap.String("beside", p.Table), zap.String("log_at_most", quantity.Bytes(p.Log)), zap.String("space", quantity.Bytes(p.Space)))
 	if err := b.clear(ctx, p.Leftovers); err != nil {
 		return p.Report, err
 	}

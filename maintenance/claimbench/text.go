@@ -20,7 +20,7 @@ func (r Report) Text(out io.Writer) error {
 	fmt.Fprintf(&b, "Two scratch tables %s…, one behind the other, of %s with payloads of %s:\n", maintenance.Printable(r.Scratch), quantity.Of(r.Rows, "row"), quantity.Of(r.Payload, "character"))
 	fmt.Fprintf(&b, "%s of %s by %s;\n", quantity.Of(r.Rounds, "batch"), quantity.Of(r.Batch, "event"), maintenance.Printable(strings.Join(r.Strategies, ", ")))
 	fmt.Fprintf(&b, "at most about %s written to the log, %s in use at a time. %s itself is not touched.\n",
-		maintenance.ByteText(r.Log), maintenance.ByteText(r.Space), table)
+		quantity.Bytes(r.Log), quantity.Bytes(r.Space), table)
 	for _, l := range r.Leftovers {
 		what := "is of a run that was killed, or of one that goes on; --execute removes what was killed"
 		if r.Executed {

@@ -258,7 +258,7 @@ func TestTheArticle(t *testing.T) {
 			"PK_outbox_event is 84.7 % full: 7.85 GB of nothing in memory",
 			"It was built with FILLFACTOR 85",
 			"Locks on PK_outbox_event were escalated to a lock of the whole table 96 times",
-			"Inserts queue for the last page: 410,000 waits for page latches on PK_outbox_event, 49m in all, 7.2 ms each, and OPTIMIZE_FOR_SEQUENTIAL_KEY is off.",
+			"Inserts queue for the last page: 410,000 waits for page latches on PK_outbox_event, 49m10s in all, 7.2 ms each, and OPTIMIZE_FOR_SEQUENTIAL_KEY is off.",
 		},
 		"waits": {
 			"LOG_RATE_GOVERNOR is 20.4 % of all waiting: 2h12m over 640,000 waits, 12.3 ms each.",

@@ -89,9 +89,9 @@ func (f indexFacts) judgeClaimIndex(sec *Section) {
 	}
 	log := f.indexLog(d)
 	rate := max(f.rates())
-	text := fmt.Sprintf("%s includes the payload: the claim needs no lookup, and each event is logged twice more (%s an event", d.name, size(log.PerEvent()))
+	text := fmt.Sprintf("%s includes the payload: the claim needs no lookup, and each event is logged twice more (%s an event", d.name, quantity.Bytes(log.PerEvent()))
 	if rate > 0 {
-		text += fmt.Sprintf(", %s/s at %s events/s", size(log.PerEvent()*rate), short(rate))
+		text += fmt.Sprintf(", %s/s at %s events/s", quantity.Bytes(log.PerEvent()*rate), quantity.Short(rate))
 	}
 	sec.find(OK, text+"). The slim form trades that for one lookup an event.", "")
 }
@@ -117,9 +117,9 @@ func (f indexFacts) judgeUse(d indexDef, sec *Section) {
 	z, log := f.storage.sizes[d.id], f.indexLog(d)
 	text := fmt.Sprintf("Nobody reads %s %s, and every event writes it: %s so far", d.name, d.describe(), counted(float64(use.updates), "write"))
 	if z.known {
-		text += fmt.Sprintf(", %s of memory and disk", size(z.usedBytes))
+		text += fmt.Sprintf(", %s of memory and disk", quantity.Bytes(z.usedBytes))
 	}
-	text += fmt.Sprintf(", about %s of log an event.", size(log.PerEvent()))
+	text += fmt.Sprintf(", about %s of log an event.", quantity.Bytes(log.PerEvent()))
 	sec.find(Warn, text, fmt.Sprintf("DROP INDEX %s ON %s; -- once you know that no rare job needs it", quote(d.name), f.events))
 }
 
@@ -131,9 +131,9 @@ func (f indexFacts) judgeStatusKey(d indexDef, sec *Section) {
 	log := f.indexLog(d)
 	text := fmt.Sprintf("status is a key column of %s: each flip deletes the entry in one place and inserts it in another", d.name)
 	if d.has("payload") {
-		text += fmt.Sprintf(", the payload with it. That is %s of index for every published event", size(log.EntryBytes))
+		text += fmt.Sprintf(", the payload with it. That is %s of index for every published event", quantity.Bytes(log.EntryBytes))
 	}
-	text += fmt.Sprintf(", and %s of log over its life.", size(log.PerEvent()))
+	text += fmt.Sprintf(", and %s of log over its life.", quantity.Bytes(log.PerEvent()))
 	if f.ofWorker(d) {
 		sec.find(Bad, text, remake)
 		return
@@ -154,7 +154,7 @@ func (f indexFacts) judgeFill(d indexDef, sec *Section) {
 	low := d.fillFactor > 0 && float64(d.fillFactor) < fullEnough
 	switch {
 	case z.sampled && z.density < fullEnough && empty > 100*sizing.MB || low && empty > sizing.MB:
-		text := fmt.Sprintf("%s is %s %% full: %s of nothing in memory, in every scan and in every backup.", f.nameOf(d), short(z.density), size(empty))
+		text := fmt.Sprintf("%s is %s %% full: %s of nothing in memory, in every scan and in every backup.", f.nameOf(d), quantity.Short(z.density), quantity.Bytes(empty))
 		if low {
 			text += fmt.Sprintf(" It was built with FILLFACTOR %d, room for rows to grow. They do not: the version tag of 14 bytes is there from the insert on, and the flip writes columns of fixed length.", d.fillFactor)
 		}
@@ -201,7 +201,7 @@ func (f indexFacts) judgeGhosts(sec *Section) {
 	share := ratio(float64(base.ghosts), float64(base.ghosts+base.records))
 	ghosts := ""
 	if base.sampled && base.ghosts > 0 {
-		ghosts = fmt.Sprintf(" The pages hold %s (%s %% of the records).", quantity.Of(base.ghosts, "ghost"), short(100*share))
+		ghosts = fmt.Sprintf(" The pages hold %s (%s %% of the records).", quantity.Of(base.ghosts, "ghost"), quantity.Short(100*share))
 	}
 	const remedy = "let ghost cleanup catch up: purge in smaller batches with pauses, look for old open transactions that hold versions; outboxctl rebuild clears them"
 	switch {

@@ -11,7 +11,7 @@ import (
 // own views (the plan cache, transactions), and then the statement that gives it,
 // for this engine and this login.
 func MissingRight(ctx context.Context, conn *sqlserver.Dedicated, names sqlserver.Names, err error) (remedy string, missing bool) {
-	named, missing := denied(err)
+	named, missing := sqlserver.Denied(err)
 	if !missing {
 		return "", false
 	}

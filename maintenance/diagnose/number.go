@@ -9,7 +9,6 @@ import (
 
 	"azsqloutbox/internal/quantity"
 	"azsqloutbox/maintenance"
-	"azsqloutbox/maintenance/sizing"
 )
 
 // format writes a value for people: what is not known is a dash.
@@ -40,33 +39,20 @@ func format(value any, unit Unit) string {
 func number(v float64, unit Unit) string {
 	switch unit {
 	case Bytes:
-		return size(v)
+		return quantity.Bytes(v)
 	case BytesPerSec:
-		return size(v) + "/s"
+		return quantity.Bytes(v) + "/s"
 	case PerSecond:
-		return short(v) + "/s"
+		return quantity.Short(v) + "/s"
 	case Percent:
-		return short(v) + " %"
+		return quantity.Short(v) + " %"
 	case Milliseconds:
 		return duration(v)
 	case Ratio:
-		return short(v) + " ×"
+		return quantity.Short(v) + " ×"
 	default:
-		return short(v)
+		return quantity.Short(v)
 	}
-}
-
-// size is in the units of Azure's limits, 1 GB = 2^30 bytes.
-func size(bytes float64) string {
-	for _, u := range []struct {
-		name  string
-		bytes float64
-	}{{"TB", 1 << 40}, {"GB", sizing.GB}, {"MB", sizing.MB}, {"KB", sizing.KB}} {
-		if math.Abs(bytes) >= u.bytes {
-			return short(bytes/u.bytes) + " " + u.name
-		}
-	}
-	return short(bytes) + " B"
 }
 
 // duration is a number of milliseconds as people say it.
@@ -75,42 +61,22 @@ func duration(ms float64) string {
 	case ms == 0:
 		return "0"
 	case ms < 1:
-		return short(ms*1000) + " µs"
+		return quantity.Short(ms*1000) + " µs"
 	case ms < 1000:
-		return short(ms) + " ms"
+		return quantity.Short(ms) + " ms"
 	case ms < 120_000:
-		return short(ms/1000) + " s"
+		return quantity.Short(ms/1000) + " s"
 	default:
-		return strings.TrimSuffix(time.Duration(ms*float64(time.Millisecond)).Round(time.Minute).String(), "0s")
-	}
-}
-
-// short is three digits where there is a fraction, else all of them in groups.
-func short(v float64) string {
-	a := math.Abs(v)
-	switch {
-	case v == math.Trunc(v) || a >= 100:
-		return quantity.Grouped(int64(math.Round(v)))
-	case a >= 10:
-		return trim(v, 1)
-	case a >= 1:
-		return trim(v, 2)
-	default:
-		return trim(v, 3)
+		return quantity.Age(ms / 1000)
 	}
 }
 
 // counted is a number of things: 1 page, 2.5 pages.
 func counted(v float64, thing string) string {
-	if text := short(v); text != "1" {
+	if text := quantity.Short(v); text != "1" {
 		return text + " " + thing + "s"
 	}
 	return "1 " + thing
-}
-
-func trim(v float64, digits int) string {
-	text := strconv.FormatFloat(v, 'f', digits, 64)
-	return strings.TrimSuffix(strings.TrimRight(text, "0"), ".")
 }
 
 // oneLine makes text fit a cell: blanks are folded, what is too long is cut.

@@ -6,6 +6,8 @@ import (
 	"strings"
 
 	mssql "github.com/microsoft/go-mssqldb"
+
+	"azsqloutbox/sqlserver"
 )
 
 // scope is which kind of right a view needs.
@@ -21,34 +23,6 @@ const (
 	// in elastic pools a server role.
 	ofServer
 )
-
-// Numbers of a right that is missing (sql-docs,
-// database-engine-events-and-errors.md): 229 on an object, 262 in the database,
-// 297 in general, 300 on the server, 371 and 372 of granular rights.
-var deniedNumbers = map[int32]bool{229: true, 230: true, 262: true, 297: true, 300: true, 371: true, 372: true}
-
-// denied says whether err is a missing right, and which one the server named.
-func denied(err error) (permission string, ok bool) {
-	var server mssql.Error
-	if !errors.As(err, &server) {
-		return "", false
-	}
-	for _, e := range append([]mssql.Error{server}, server.All...) {
-		if !deniedNumbers[e.Number] {
-			continue
-		}
-		ok = true
-		for _, name := range []string{
-			"VIEW DATABASE PERFORMANCE STATE", "VIEW SERVER PERFORMANCE STATE",
-			"VIEW DATABASE STATE", "VIEW SERVER STATE", "VIEW DEFINITION",
-		} {
-			if strings.Contains(strings.ToUpper(e.Message), name) {
-				permission = name
-			}
-		}
-	}
-	return permission, ok
-}
 
 // grant is the statement that gives the right, to whom, and where it is to be
 // run.
@@ -86,7 +60,7 @@ func quote(name string) string { return mssql.TSQLQuoter{}.ID(name) }
 // reason is what err means for the reader of a report, and the GRANT where a
 // right is missing.
 func (e environment) reason(s scope, err error) (reason, remedy string) {
-	if permission, ok := denied(err); ok {
+	if permission, ok := sqlserver.Denied(err); ok {
 		reason = "A right is missing."
 		if permission != "" {
 			reason = permission + " is missing."

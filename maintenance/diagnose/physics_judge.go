@@ -59,7 +59,7 @@ func judgePhysics(f physicsFacts, sec Section) Section {
 	}
 	if f.measuredRate > 0 {
 		sec.figure("log of all statements of the outbox, by Query Store", f.measuredRate, BytesPerSec)
-		sec.note(fmt.Sprintf("Query Store measured the log of what touches the outbox since %s: %s/s on average, whatever the arithmetic says; bursts are higher.", format(f.measuredFrom, Moment), size(f.measuredRate)))
+		sec.note(fmt.Sprintf("Query Store measured the log of what touches the outbox since %s: %s/s on average, whatever the arithmetic says; bursts are higher.", format(f.measuredFrom, Moment), quantity.Bytes(f.measuredRate)))
 	}
 	if f.logRate.value > 0 {
 		sec.figure("log-rate limit ("+f.logRate.source+")", f.logRate.value, BytesPerSec)
@@ -92,24 +92,24 @@ func (f physicsFacts) judgeMemory(total float64, known bool, sec *Section) {
 	case total > f.memory.value:
 		less := ""
 		if f.inMemory > 0 {
-			less = fmt.Sprintf(" (%s of it kept for In-Memory OLTP)", size(f.inMemory))
+			less = fmt.Sprintf(" (%s of it kept for In-Memory OLTP)", quantity.Bytes(f.inMemory))
 		}
 		narrow := f.narrowSaves()
 		base := f.storage.sizes[f.catalog.base().id].usedBytes
 		alone := ""
 		if total-base > total/100 {
-			alone = fmt.Sprintf(" (the table alone %s)", size(base))
+			alone = fmt.Sprintf(" (the table alone %s)", quantity.Bytes(base))
 		}
 		text := fmt.Sprintf("The table does not fit in memory: %s rows and their indexes take %s%s, and the whole engine has %s%s, out of which plan cache and locks come too. Past that point reading the queue means reading disk.",
-			quantity.Grouped(f.rows()), size(total), alone, size(f.memory.value), less)
+			quantity.Grouped(f.rows()), quantity.Bytes(total), alone, quantity.Bytes(f.memory.value), less)
 		if narrow > 0 && total-narrow < f.memory.value {
-			text += fmt.Sprintf(" With VARCHAR it would take %s, and fit.", size(total-narrow))
+			text += fmt.Sprintf(" With VARCHAR it would take %s, and fit.", quantity.Bytes(total-narrow))
 		}
 		sec.find(Bad, text, f.memoryRemedy())
 	case total > memoryWarn*f.memory.value:
-		sec.find(Warn, fmt.Sprintf("The table and its indexes take %s of %s memory (%s %%), and share it with all else.", size(total), size(f.memory.value), short(100*total/f.memory.value)), f.memoryRemedy())
+		sec.find(Warn, fmt.Sprintf("The table and its indexes take %s of %s memory (%s %%), and share it with all else.", quantity.Bytes(total), quantity.Bytes(f.memory.value), quantity.Short(100*total/f.memory.value)), f.memoryRemedy())
 	default:
-		sec.find(OK, fmt.Sprintf("The table and its indexes take %s of %s memory.", size(total), size(f.memory.value)), "")
+		sec.find(OK, fmt.Sprintf("The table and its indexes take %s of %s memory.", quantity.Bytes(total), quantity.Bytes(f.memory.value)), "")
 	}
 }
 
@@ -129,15 +129,15 @@ func (f physicsFacts) judgeLog(perEvent, rate float64, sec *Section) {
 	payload := f.storage.sample.bytes
 	times := ""
 	if payload > 0 {
-		times = fmt.Sprintf(", %s times its payload", short(perEvent/payload))
+		times = fmt.Sprintf(", %s times its payload", quantity.Short(perEvent/payload))
 	}
-	text := fmt.Sprintf("An event writes about %s to the log in its life%s: insert, flip and purge, and every index again. At %s events/s that is %s/s", size(perEvent), times, short(rate), size(mb))
+	text := fmt.Sprintf("An event writes about %s to the log in its life%s: insert, flip and purge, and every index again. At %s events/s that is %s/s", quantity.Bytes(perEvent), times, quantity.Short(rate), quantity.Bytes(mb))
 	if f.logRate.value == 0 {
 		sec.find(OK, text+".", "")
 		return
 	}
 	share := mb / f.logRate.value
-	text += fmt.Sprintf(", %s %% of the %s/s that are allowed; the limit would be reached at %s events/s.", short(100*share), size(f.logRate.value), short(f.logRate.value/perEvent))
+	text += fmt.Sprintf(", %s %% of the %s/s that are allowed; the limit would be reached at %s events/s.", quantity.Short(100*share), quantity.Bytes(f.logRate.value), quantity.Short(f.logRate.value/perEvent))
 	remedy := f.logRemedy()
 	switch {
 	case share > logBad:

@@ -137,7 +137,7 @@ func judgeVariants(v variants, compat int, sec *Section) {
 	remedy := "give every connection the same options: SET ARITHABORT ON when the pool opens a connection (HikariCP: connection-init-sql); the worker does so by itself"
 	if times := ratio(reads(bad), reads(best)); times >= worsePlan && bad.planHash != best.planHash {
 		sec.find(Bad, fmt.Sprintf("%s runs by %d plans: with %s it reads %s pages each time, with %s only %s. %s",
-			v.say, len(v.plans), describeOptions(bad.options, names), short(reads(bad)), describeOptions(best.options, names), short(reads(best)), why), remedy)
+			v.say, len(v.plans), describeOptions(bad.options, names), quantity.Short(reads(bad)), describeOptions(best.options, names), quantity.Short(reads(best)), why), remedy)
 		return
 	}
 	sec.find(Warn, fmt.Sprintf("%s is compiled %d times over. %s", v.say, len(v.plans), why), remedy)

@@ -118,7 +118,7 @@ func (q storeQuery) judge(sec *Section) {
 	}
 	best, bad, ok := q.extremes()
 	if ok && bad.reads >= unlikePlans*best.reads && bad.reads-best.reads > somePages {
-		sec.find(Warn, fmt.Sprintf("%s has %d plans: plan %d reads %s pages each time, plan %d only %s. The next compilation decides which one runs.", label, len(q.plans), bad.id, short(bad.reads), best.id, short(best.reads)),
+		sec.find(Warn, fmt.Sprintf("%s has %d plans: plan %d reads %s pages each time, plan %d only %s. The next compilation decides which one runs.", label, len(q.plans), bad.id, quantity.Short(bad.reads), best.id, quantity.Short(best.reads)),
 			fmt.Sprintf("find out why plan %d was compiled; as a bridge EXEC sys.sp_query_store_force_plan %d, %d;", bad.id, q.id, best.id))
 	}
 }

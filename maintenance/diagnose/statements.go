@@ -148,7 +148,7 @@ func (f statementFacts) perEvent(all []costs, sec *Section) string {
 	}
 	per := (claimReads + flipReads) / n
 	text := fmt.Sprintf("An event costs %s to claim and %s to flip, and %s of CPU over all of the worker's statements.",
-		counted(claimReads/n, "page"), short(flipReads/n), duration(namedWorker/1000/n))
+		counted(claimReads/n, "page"), quantity.Short(flipReads/n), duration(namedWorker/1000/n))
 	switch {
 	case per > readsPerEventBad:
 		sec.find(Bad, text+" A seek of this table reads three or four pages: something scans.", "look at the section on the claim's plan, then at ghosts and unread indexes")
@@ -180,14 +180,14 @@ func judgeOthers(all []costs, sec *Section) {
 			verdict := Warn
 			if times := ratio(c.perWorker, claim.perWorker); times >= dearerThanClaim {
 				verdict = Bad
-				text += fmt.Sprintf(" outbox:ClaimEvents takes %s: that is %s times cheaper.", duration(claim.perWorker/1000), short(times))
+				text += fmt.Sprintf(" outbox:ClaimEvents takes %s: that is %s times cheaper.", duration(claim.perWorker/1000), quantity.Short(times))
 			}
 			sec.find(verdict, text, "claim by a SELECT with UPDLOCK, ROWLOCK, READPAST, READCOMMITTEDLOCK and flip by primary key, as the worker does")
 		case offsetPaging.MatchString(c.text) && c.perReads > readsPerEventBad:
-			sec.find(Warn, fmt.Sprintf("OFFSET pages through the table: %s pages each time (“%s”). It reads what it skips, so the cost grows with the backlog.", short(c.perReads), what),
+			sec.find(Warn, fmt.Sprintf("OFFSET pages through the table: %s pages each time (“%s”). It reads what it skips, so the cost grows with the backlog.", quantity.Short(c.perReads), what),
 				"page by keyset: id > the last one read")
 		case countAll.MatchString(c.text) && c.perReads > 1000:
-			sec.find(Warn, fmt.Sprintf("A COUNT reads %s pages each time, %s so far (“%s”).", short(c.perReads), quantity.Of(c.executions, "time"), what),
+			sec.find(Warn, fmt.Sprintf("A COUNT reads %s pages each time, %s so far (“%s”).", quantity.Short(c.perReads), quantity.Of(c.executions, "time"), what),
 				"take counts from sys.partitions, or from the worker's metrics")
 		}
 	}

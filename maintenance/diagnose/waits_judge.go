@@ -130,7 +130,7 @@ func (f waitFacts) judgeEach(seen []waitTotal, total int64, sec *Section) {
 			verdict = Bad
 		}
 		sec.find(verdict, fmt.Sprintf("%s is %s %% of all waiting: %s over %s, %s each. %s.",
-			name, short(100*share), duration(float64(g.ms)), quantity.Of(g.count, "wait"), duration(ratio(float64(g.ms), float64(g.count))), capital(means)), remedy)
+			name, quantity.Short(100*share), duration(float64(g.ms)), quantity.Of(g.count, "wait"), duration(ratio(float64(g.ms), float64(g.count))), capital(means)), remedy)
 	}
 }
 
@@ -172,9 +172,9 @@ func (f waitFacts) judgeLoad(sec *Section) {
 		}
 		switch {
 		case high > loadBad:
-			sec.find(Bad, fmt.Sprintf("%s stood at %s %% of the limit or more in a twentieth of the last hour.", capital(m.title), short(high)), m.remedy)
+			sec.find(Bad, fmt.Sprintf("%s stood at %s %% of the limit or more in a twentieth of the last hour.", capital(m.title), quantity.Short(high)), m.remedy)
 		case high > loadWarn:
-			sec.find(Warn, fmt.Sprintf("%s stood at %s %% of the limit or more in a twentieth of the last hour.", capital(m.title), short(high)), m.remedy)
+			sec.find(Warn, fmt.Sprintf("%s stood at %s %% of the limit or more in a twentieth of the last hour.", capital(m.title), quantity.Short(high)), m.remedy)
 		}
 	}
 }

@@ -28,6 +28,6 @@ func (w Workload) assumptions() []string {
 		fmt.Sprintf("the hot part is the backlog of %s at the peak, row and index entry, and the upper levels of the primary key; what was sent is read once more, by the purge", quantity.Span(w.Outage)),
 		fmt.Sprintf("an event takes %.0f µs of the database's CPU, extrapolated from one measured claim: measure it with outboxctl diagnose", cpuPerEvent*1e6),
 		fmt.Sprintf("Service Bus: %s; a message is %d bytes with its properties; Standard has %d credits a second, a messaging unit about %.0f MB/s in plus out, less with sessions or duplicate detection", receive, w.messageBytes(), StandardCredits, unitBytesPerSecond/1e6),
-		fmt.Sprintf("a replica of %v vCPU moves what docs/performance.md measured with as much, and there is one replica more than that needs", ReplicaCores),
+		fmt.Sprintf("a replica of %v vCPU moves what docs/performance.md measured with as much, and there is one replica more than that needs", replicaCores),
 	}
 }

@@ -10,11 +10,11 @@ const (
 
 // Limits of Service Bus.
 const (
-	// StandardMessageBytes and PremiumMessageBytes are what a link takes of one
+	// standardMessageBytes and premiumMessageBytes are what a link takes of one
 	// message, properties included (azure-docs, service-bus-quotas.md). A Premium
 	// entity can be told to take up to 100 MB, singly; that is not sized here.
-	StandardMessageBytes = 256 * KB
-	PremiumMessageBytes  = MB
+	standardMessageBytes = 256 * KB
+	premiumMessageBytes  = MB
 	// StandardCredits are a namespace's a second: one for each message sent or
 	// received, batched or not, and one for each filter that a topic evaluates
 	// (azure-docs, service-bus-throttling.md).
@@ -69,5 +69,5 @@ func (w Workload) premium() (units, namespaces int) {
 
 // standardCarries says whether the Standard tier does.
 func (w Workload) standardCarries() bool {
-	return w.EventsPerSecond*w.creditsPerEvent() <= StandardCredits*Utilization && w.messageBytes() <= StandardMessageBytes
+	return w.EventsPerSecond*w.creditsPerEvent() <= StandardCredits*Utilization && w.messageBytes() <= standardMessageBytes
 }

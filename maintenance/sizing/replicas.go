@@ -10,9 +10,9 @@ const (
 	measuredMessageBytes    = 600 + messageOverhead
 )
 
-// ReplicaCores is the vCPU of a replica in infra/, the least that Container Apps
+// replicaCores is the vCPU of a replica in infra/, the least that Container Apps
 // gives (azure-docs, container-apps/containers.md).
-const ReplicaCores = 0.25
+const replicaCores = 0.25
 
 // replicaEventsPerSecond is what a replica is counted on for. Longer messages cost
 // by their bytes; shorter ones gain nothing.

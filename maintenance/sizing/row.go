@@ -11,10 +11,10 @@ const (
 	pageRoom = 8096
 	// slotBytes is the entry of a row in the page's slot array.
 	slotBytes = 2
-	// VersionTagBytes is what row versioning adds to a row. On a database that has
+	// versionTagBytes is what row versioning adds to a row. On a database that has
 	// READ_COMMITTED_SNAPSHOT on, as Azure SQL always had, it is there from the
 	// insert on (sql-server-transaction-locking-and-row-versioning-guide.md).
-	VersionTagBytes = 14
+	versionTagBytes = 14
 )
 
 // Row is the shape of a row in a clustered index.
@@ -38,15 +38,15 @@ func (r Row) Bytes() float64 {
 		size += float64(2+2*r.VariableColumns) + r.VariableBytes
 	}
 	if r.Versioned {
-		size += VersionTagBytes
+		size += versionTagBytes
 	}
 	return size
 }
 
-// RowsPerPage is how many rows of that size a page takes that is filled to
+// rowsPerPage is how many rows of that size a page takes that is filled to
 // fillFactor percent when it is built; 0 is 100, as in SQL Server. At least one:
 // a longer row goes off the page.
-func RowsPerPage(rowBytes, fillFactor float64) int {
+func rowsPerPage(rowBytes, fillFactor float64) int {
 	if fillFactor == 0 {
 		fillFactor = 100
 	}
@@ -55,7 +55,7 @@ func RowsPerPage(rowBytes, fillFactor float64) int {
 
 // TableBytes is what rows of that size take in a clustered index's leaf pages.
 func TableBytes(rows int64, rowBytes, fillFactor float64) float64 {
-	return math.Ceil(float64(rows)/float64(RowsPerPage(rowBytes, fillFactor))) * PageBytes
+	return math.Ceil(float64(rows)/float64(rowsPerPage(rowBytes, fillFactor))) * PageBytes
 }
 
 // Emptiness is how much of pages is nothing that a rebuild with fillFactor

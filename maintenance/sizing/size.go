@@ -131,7 +131,7 @@ func (w Workload) problems(factors []Factor, namespaces int) []string {
 		say("one namespace of 16 messaging units is not enough: spread the entities over %d of them, with a worker app for each", namespaces)
 	}
 	if n := w.replicas(); n > maxReplicas {
-		say("%d replicas of %v vCPU are more than the %d that infra/main.bicep allows: give each of them more vCPU, up to 1", n, ReplicaCores, maxReplicas)
+		say("%d replicas of %v vCPU are more than the %d that infra/main.bicep allows: give each of them more vCPU, up to 1", n, replicaCores, maxReplicas)
 	}
 	return problems
 }

@@ -203,7 +203,7 @@ func TestNonsenseIsRefused(t *testing.T) {
 		{func(w *sizing.Workload) { w.AverageEventsPerSecond = 101 }, "AverageEventsPerSecond"},
 		{func(w *sizing.Workload) { w.PayloadBytes = 0 }, "PayloadBytes"},
 		{func(w *sizing.Workload) { w.PayloadBytes = -600 }, "PayloadBytes"},
-		{func(w *sizing.Workload) { w.PayloadBytes = sizing.PremiumMessageBytes }, "PayloadBytes"},
+		{func(w *sizing.Workload) { w.PayloadBytes = sizing.MB }, "PayloadBytes"},
 		{func(w *sizing.Workload) { w.PayloadBytes = math.MaxInt }, "PayloadBytes"},
 		{func(w *sizing.Workload) { w.HeaderBytes = -1 }, "HeaderBytes"},
 		{func(w *sizing.Workload) { w.HeaderBytes = math.MaxInt }, "HeaderBytes"},

@@ -28,9 +28,7 @@ func TestTheArticlesTable(t *testing.T) {
 	row := event(1200).Bytes()
 	near(t, "a row with 600 characters of NVARCHAR", row, 1.3*sizing.KB, 0.03)
 	near(t, "45 M rows", sizing.TableBytes(45_000_000, row, 100), 58*sizing.GB, 0.02)
-	if got := sizing.RowsPerPage(row, 100); got != 6 {
-		t.Errorf("%d rows a page, want 6", got)
-	}
+	near(t, "six rows a page", sizing.TableBytes(6, row, 100), sizing.PageBytes, 0)
 	near(t, "what FILLFACTOR 85 wastes", sizing.Emptiness(58*sizing.GB, 85, 100), 9*sizing.GB, 0.05)
 	near(t, "the same table with VARCHAR", sizing.TableBytes(45_000_000, event(600).Bytes(), 98), 31*sizing.GB, 0.05)
 
@@ -97,16 +95,15 @@ func TestInstances(t *testing.T) {
 func TestRowsPerPage(t *testing.T) {
 	for _, c := range []struct {
 		row, fill float64
-		want      int
+		fit       int64
 	}{
 		{100, 0, 79}, {100, 100, 79}, {100, 50, 39}, {4046, 100, 2}, {8060, 100, 1}, {20000, 100, 1},
 	} {
-		if got := sizing.RowsPerPage(c.row, c.fill); got != c.want {
-			t.Errorf("%v bytes at %v %%: %d rows, want %d", c.row, c.fill, got, c.want)
+		for rows, pages := range map[int64]float64{0: 0, c.fit: 1, c.fit + 1: 2} {
+			if got := sizing.TableBytes(rows, c.row, c.fill); got != pages*sizing.PageBytes {
+				t.Errorf("%d rows of %v bytes at %v %% take %v bytes, want %v pages", rows, c.row, c.fill, got, pages)
+			}
 		}
-	}
-	if got := sizing.TableBytes(0, 100, 100); got != 0 {
-		t.Errorf("no rows take %v bytes", got)
 	}
 	if got := sizing.Emptiness(100, 99, 98); got != 0 {
 		t.Errorf("fuller than asked for wastes %v", got)

@@ -78,8 +78,8 @@ func (w Workload) Validate() error {
 		return fmt.Errorf("field PayloadBytes is %d, must be at least 1", w.PayloadBytes)
 	case w.HeaderBytes < 0:
 		return fmt.Errorf("field HeaderBytes is %d, must not be negative", w.HeaderBytes)
-	case w.PayloadBytes > PremiumMessageBytes || w.HeaderBytes > PremiumMessageBytes || w.messageBytes() > PremiumMessageBytes:
-		return fmt.Errorf("fields PayloadBytes and HeaderBytes are %d and %d: with its properties the message is above the %d bytes that a link takes, on Premium too; keep the body elsewhere, and its address in the event", w.PayloadBytes, w.HeaderBytes, PremiumMessageBytes)
+	case w.PayloadBytes > premiumMessageBytes || w.HeaderBytes > premiumMessageBytes || w.messageBytes() > premiumMessageBytes:
+		return fmt.Errorf("fields PayloadBytes and HeaderBytes are %d and %d: with its properties the message is above the %d bytes that a link takes, on Premium too; keep the body elsewhere, and its address in the event", w.PayloadBytes, w.HeaderBytes, premiumMessageBytes)
 	case w.Subscriptions < 0 || w.Subscriptions > maxSubscriptions:
 		return fmt.Errorf("field Subscriptions is %d, must be 0 to %d", w.Subscriptions, maxSubscriptions)
 	case w.Tier != GeneralPurpose && w.Tier != BusinessCritical && w.Tier != Hyperscale:
@@ -108,7 +108,7 @@ type stored struct{ onPage, offPage float64 }
 // bytes is what it takes on disk, with the share of the page that stays empty.
 func (s stored) bytes() float64 {
 	const filled = 8000 // of a page of large values, about
-	return PageBytes/float64(RowsPerPage(s.onPage, 100)) + s.offPage*PageBytes/filled
+	return PageBytes/float64(rowsPerPage(s.onPage, 100)) + s.offPage*PageBytes/filled
 }
 
 func (w Workload) store(r Row, text float64) stored {

@@ -9,6 +9,7 @@ import (
 	"strings"
 	"time"
 
+	"azsqloutbox/internal/quantity"
 	"azsqloutbox/worker"
 )
 
@@ -19,7 +20,7 @@ var pageHTML string
 var pageScript []byte
 
 var pageTemplate = template.Must(template.New("page").Funcs(template.FuncMap{
-	"age":   age,
+	"age":   func(d time.Duration) string { return quantity.Age(d.Seconds()) },
 	"count": count,
 	"names": names,
 }).Parse(pageHTML))
@@ -59,22 +60,6 @@ func (e endpoints) page(w http.ResponseWriter, _ *http.Request) {
 func script(w http.ResponseWriter, _ *http.Request) {
 	w.Header().Set("Content-Type", "text/javascript; charset=utf-8")
 	_, _ = w.Write(pageScript)
-}
-
-// age is a length of time in the units that matter.
-func age(d time.Duration) string {
-	switch {
-	case d < 10*time.Second:
-		return fmt.Sprintf("%.1f s", d.Seconds())
-	case d < 2*time.Minute:
-		return fmt.Sprintf("%.0f s", d.Seconds())
-	case d < 2*time.Hour:
-		return fmt.Sprintf("%.0f min", d.Minutes())
-	case d < 48*time.Hour:
-		return fmt.Sprintf("%.0f h", d.Hours())
-	default:
-		return fmt.Sprintf("%.0f d", d.Hours()/24)
-	}
 }
 
 // count says where counting has stopped.
