@@ -112,5 +112,5 @@
 // none turns bad with the data; there are no page locks, latches, log or memory
 // limits; table types need no permission, nor does a bulk load that passes
 // constraints and triggers by more than INSERT; identity columns have no gap after
-// a restart; an index is built over keys that are longer than it may hold.
+// a restart.
 package emulator

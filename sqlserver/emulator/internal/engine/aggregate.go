@@ -29,6 +29,9 @@ func isAggregate(name string) bool { return aggregateNames[strings.ToUpper(name)
 
 // aggregateCall compiles an aggregate; its value is a column of the group.
 func (c *compiler) aggregateCall(x *ast.FunctionCall, sc *scope) (*scalar, error) {
+	if takesSequence(x.Parameters, false) {
+		return nil, errSequenceAggregate()
+	}
 	l := c.level
 	if l == nil || l.group == nil || l.sc != sc || !l.grouped {
 		return nil, raiseBatch(147, 15, 1, "An aggregate may not appear in the WHERE clause unless it is in a subquery contained in a HAVING clause or a select list, and the column being aggregated is an outer reference.")

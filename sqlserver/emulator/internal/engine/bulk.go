@@ -58,7 +58,11 @@ func (b *builder) insertBulk(st *ast.InsertBulkStatement) (node, error) {
 			Columns:      refs,
 			InsertSource: &ast.ValuesInsertSource{},
 		}
-		return c.insert(spec)
+		p, err := c.insert(spec)
+		if err == nil {
+			p.forNull, err = c.defaults(p.target.def, nil)
+		}
+		return p, err
 	})
 	return action(func(x *exec) error {
 		if _, _, err := load.plan.get(x); err != nil {
@@ -127,8 +131,8 @@ func (s *session) Bulk(ctx context.Context, columns []tds.Column, next func() ([
 // fillNulls puts defaults where the client sent NULL.
 func (p *insertPlan) fillNulls(e *env, row []sqltype.Value) ([]sqltype.Value, error) {
 	for i, col := range p.columns {
-		if i < len(row) && row[i].IsNull() && p.defaults[col] != nil {
-			v, err := p.defaults[col].eval(e)
+		if i < len(row) && row[i].IsNull() && p.forNull[col] != nil {
+			v, err := p.forNull[col].eval(e)
 			if err != nil {
 				return nil, err
 			}

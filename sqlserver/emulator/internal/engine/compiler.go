@@ -20,6 +20,7 @@ type compiler struct {
 	sessionOnly bool
 	// parameterized: literals count as parameters (forced parameterization).
 	parameterized bool
+	hints         queryHints
 	// reads: something in the unit reads rows.
 	reads bool
 	// slots counts the table sources; each has its place in env.rows.
@@ -54,6 +55,9 @@ type compiler struct {
 	pseudo []pseudoTable
 	// choices counts the CASEs and their like around what is compiled.
 	choices int
+	draws   draws
+	// defaulting: a column's default is compiled.
+	defaulting bool
 	// firing is set in a trigger: what fires it.
 	firing *firing
 }

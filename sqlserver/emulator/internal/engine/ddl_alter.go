@@ -73,8 +73,10 @@ func (x *exec) alterTableAdd(sc *statementScope, st *ast.AlterTableAddTableEleme
 		if ix.clustered {
 			return notModelled("adding a clustered constraint to a table that exists")
 		}
-		t := &target{def: next, variable: -1}
-		if err := t.duplicateInBuild(e.attachIndex(x, sc, next, ix)); err != nil {
+		if err := x.declareKey(next, ix); err != nil {
+			return err
+		}
+		if err := e.attachIndex(x, sc, next, ix); err != nil {
 			return err
 		}
 	}

@@ -92,6 +92,9 @@ func (e *Engine) addDefault(def *tableDef, at int, st *ast.DefaultConstraintDefi
 	if def.columns[at].identity {
 		return raise(1754, 16, 0, "Defaults cannot be created on columns with an IDENTITY attribute. Table '%s', column '%s'.", def.name, def.columns[at].name)
 	}
+	if takesSequence(st.Expression, false) && !takesSequence(st.Expression, true) {
+		return errSequenceOver()
+	}
 	c := &compiler{engine: e, vars: (&variables{}).now(), checking: true, filterable: true}
 	if _, err := c.expression(st.Expression, &scope{}); err != nil {
 		return err
@@ -104,6 +107,9 @@ func (e *Engine) addDefault(def *tableDef, at int, st *ast.DefaultConstraintDefi
 }
 
 func (e *Engine) addCheck(def *tableDef, st *ast.CheckConstraintDefinition, column int) error {
+	if takesSequence(st.CheckCondition, false) {
+		return errSequenceNested()
+	}
 	h, system := e.constraintHeader(def, st.ConstraintIdentifier, "CK")
 	ck := &checkDef{objectHeader: h, expr: st.CheckCondition, text: conditionText(st.CheckCondition), column: column, systemNamed: system}
 	c := &compiler{engine: e, vars: (&variables{}).now(), filterable: true}

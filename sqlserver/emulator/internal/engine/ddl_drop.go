@@ -73,7 +73,14 @@ func (x *exec) removeObject(sc *statementScope, o object) error {
 	if err := x.claimName(sc, o.header().schema, o.header().name); err != nil {
 		return err
 	}
-	return c.change(sc.undo, func() (func(), error) { return c.remove(nameOf(o.header().schema, o.header().name)), nil })
+	return c.change(sc.undo, func() (func(), error) {
+		if q, ok := o.(*sequence); ok {
+			if by := c.drawnBy(q); by != "" {
+				return nil, raise(3729, 16, 1, "Cannot drop the sequence object '%s' because it is being referenced by object '%s'.", q.name, by)
+			}
+		}
+		return c.remove(nameOf(o.header().schema, o.header().name)), nil
+	})
 }
 
 // dropObjects drops objects of one kind; is says which.

@@ -229,7 +229,7 @@ func (t *tableDef) addIndex(ix *indexDef) error {
 // indexSpec is what storage needs to know. The filter is compiled against a
 // row alone: filters hold no variables.
 func (e *Engine) indexSpec(def *tableDef, ix *indexDef) (storage.IndexSpec, error) {
-	spec := storage.IndexSpec{Name: ix.name, Unique: ix.unique, Include: ix.include}
+	spec := storage.IndexSpec{Name: ix.name, Unique: ix.unique, Include: ix.include, Fits: ix.fits(def)}
 	for _, k := range ix.key {
 		t := def.columns[k.column].typ
 		spec.Key = append(spec.Key, storage.KeyPart{
@@ -282,23 +282,13 @@ func (x *exec) createIndex(sc *statementScope, st *ast.CreateIndexStatement) err
 	if clustered {
 		return notModelled("CREATE CLUSTERED INDEX on a table that exists")
 	}
-	t := &target{def: next, variable: -1}
-	if err := t.duplicateInBuild(x.s.engine.attachIndex(x, sc, next, ix)); err != nil {
+	if err := x.declareKey(next, ix); err != nil {
+		return err
+	}
+	if err := x.s.engine.attachIndex(x, sc, next, ix); err != nil {
 		return err
 	}
 	return x.replaceTable(sc, next)
-}
-
-// duplicateInBuild: building a unique index over equal keys is 1505.
-func (t *target) duplicateInBuild(err error) error {
-	d := t.duplicate(err)
-	se, ok := d.(*sqlError)
-	if !ok {
-		return d
-	}
-	at := strings.LastIndex(se.Message, "The duplicate key value")
-	ix := t.def.indexes[len(t.def.indexes)-1]
-	return raise(1505, 16, 1, "The CREATE UNIQUE INDEX statement terminated because a duplicate key was found for the object name '%s' and the index name '%s'. %s", t.def.qualified(), ix.name, se.Message[max(at, 0):])
 }
 
 // tableForDDL finds the table that a DDL statement names.

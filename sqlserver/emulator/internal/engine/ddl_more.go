@@ -71,6 +71,9 @@ func (x *exec) createTableType(sc *statementScope, st *ast.CreateTypeTableStatem
 	if err := x.claimName(sc, owner, name); err != nil {
 		return err
 	}
+	if takesSequence(st.Definition, false) {
+		return errSequenceNested()
+	}
 	def, err := e.memDefinition(name, st.Definition)
 	if err != nil {
 		return err

@@ -1,6 +1,10 @@
 package engine
 
 import (
+	"cmp"
+	"reflect"
+	"strings"
+
 	"github.com/sqlc-dev/teesql/ast"
 
 	"azsqloutbox/sqlserver/emulator/internal/sqltype"
@@ -71,20 +75,36 @@ func (e *Engine) newSequence(options []any, name string) (*sequence, error) {
 // readSequence applies options to a sequence and checks what comes of it.
 func (e *Engine) readSequence(q *sequence, options []any, name string) error {
 	started, unbounded := false, q.start == q.min
+	given := make(map[string]bool)
+	once := func(kind string) error {
+		if given[kind] {
+			return raiseBatch(11712, 15, 1, "Argument '%s' can not be specified more than once.", strings.ToUpper(kind))
+		}
+		given[kind] = true
+		return nil
+	}
 	for _, o := range options {
 		switch o := o.(type) {
 		case *ast.DataTypeSequenceOption:
 		case *ast.SequenceOption:
+			if err := once(o.OptionKind); err != nil {
+				return err
+			}
 			switch o.OptionKind {
 			case "Cycle":
 				q.cycle = !o.NoValue
 			case "Cache":
 				q.cached = !o.NoValue
 			case "MinValue", "MaxValue":
+			case "Restart":
+				return errRestart()
 			default:
 				return errSyntax(o.OptionKind)
 			}
 		case *ast.ScalarExpressionSequenceOption:
+			if err := once(o.OptionKind); err != nil {
+				return err
+			}
 			if o.NoValue {
 				continue
 			}
@@ -103,6 +123,8 @@ func (e *Engine) readSequence(q *sequence, options []any, name string) error {
 				q.max = n
 			case "Cache":
 				q.cacheSize, q.cached = n, true
+			case "Restart":
+				return errRestart()
 			default:
 				return errSyntax(o.OptionKind)
 			}
@@ -120,12 +142,49 @@ func (e *Engine) readSequence(q *sequence, options []any, name string) error {
 	case q.increment == 0:
 		return raise(11700, 16, 1, "The increment for sequence object '%s' cannot be zero.", name)
 	case q.min >= q.max:
-		return raise(11701, 16, 1, "The minimum value for sequence object '%s' must be less than its maximum value.", name)
+		return raise(11705, 16, 1, "The minimum value for sequence object '%s' must be less than its maximum value.", name)
+	case distance(q.increment, 0) > distance(q.min, q.max):
+		return raise(11701, 16, 1, "The absolute value of the increment for sequence object '%s' must be less than or equal to the difference between the minimum and maximum value of the sequence object.", name)
 	case q.start < q.min || q.start > q.max:
 		return raise(11703, 16, 1, "The start value for sequence object '%s' must be between the minimum and maximum value of the sequence object.", name)
 	}
 	return nil
 }
+
+func errRestart() error {
+	return raiseBatch(11709, 15, 1, "The 'RESTART WITH' argument cannot be used in a CREATE SEQUENCE statement.")
+}
+
+// drawnBy is the default constraint that takes from a sequence, "" for none. It
+// runs within change.
+func (c *catalog) drawnBy(q *sequence) string {
+	for _, o := range c.objects {
+		t, ok := o.(*tableDef)
+		if !ok {
+			continue
+		}
+		for _, col := range t.columns {
+			if col.def == nil {
+				continue
+			}
+			found := false
+			walk(reflect.ValueOf(col.def.expr), func(n any) bool {
+				if next, ok := n.(*ast.NextValueForExpression); ok {
+					schema, base := splitName(objectText(next.SequenceName))
+					found = found || c.objects[nameOf(cmp.Or(schema, "dbo"), base)] == q
+				}
+				return !found
+			})
+			if found {
+				return col.def.name
+			}
+		}
+	}
+	return ""
+}
+
+// distance is that of two numbers, which may be more than an int64 holds.
+func distance(a, b int64) uint64 { return uint64(max(a, b)) - uint64(min(a, b)) }
 
 // alterSequence is ALTER SEQUENCE: RESTART, and another increment, bounds,
 // cycle or cache. It does not roll back, as taken numbers do not.
@@ -142,7 +201,10 @@ func (x *exec) alterSequence(st *ast.AlterSequenceStatement) error {
 		return raise(15151, 16, 1, "Cannot alter the sequence object '%s', because it does not exist or you do not have permission.", objectText(st.Name))
 	}
 	if !ok {
-		return raise(11729, 16, 1, "Object '%s' is not a sequence object.", objectText(st.Name))
+		return raise(11726, 16, 1, "Object '%s' is not a sequence object.", objectText(st.Name))
+	}
+	if len(st.SequenceOptions) == 0 {
+		return raiseBatch(11715, 15, 1, "No properties specified for ALTER SEQUENCE.")
 	}
 	var restart *int64
 	var options []any
@@ -153,7 +215,12 @@ func (x *exec) alterSequence(st *ast.AlterSequenceStatement) error {
 				restart = &q.start
 				continue
 			}
+		case *ast.DataTypeSequenceOption:
+			return raiseBatch(11711, 15, 1, "Argument 'AS' cannot be used in an ALTER SEQUENCE statement.")
 		case *ast.ScalarExpressionSequenceOption:
+			if o.OptionKind == "Start" {
+				return raiseBatch(11710, 15, 1, "Argument 'START WITH' cannot be used in an ALTER SEQUENCE statement.")
+			}
 			if o.OptionKind == "Restart" {
 				n, err := wholeNumber(o.OptionValue)
 				if err != nil {

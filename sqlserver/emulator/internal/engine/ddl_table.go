@@ -1,6 +1,7 @@
 package engine
 
 import (
+	"errors"
 	"strings"
 
 	"github.com/sqlc-dev/teesql/ast"
@@ -233,6 +234,9 @@ func (e *Engine) attach(x *exec, sc *statementScope, def *tableDef) error {
 		}
 	}
 	for _, ix := range def.indexes {
+		if err := x.declareKey(def, ix); err != nil {
+			return err
+		}
 		if ix.clustered {
 			ix.store = def.store.Clustered()
 			continue
@@ -244,12 +248,17 @@ func (e *Engine) attach(x *exec, sc *statementScope, def *tableDef) error {
 	return nil
 }
 
+// attachIndex builds a nonclustered index; over equal keys a unique one is 1505.
 func (e *Engine) attachIndex(x *exec, sc *statementScope, def *tableDef, ix *indexDef) error {
 	spec, err := e.indexSpec(def, ix)
 	if err != nil {
 		return err
 	}
 	ix.store, err = def.store.CreateIndex(x.ctx, sc.tx, spec)
+	var dup *storage.DuplicateKeyError
+	if errors.As(err, &dup) {
+		return raise(1505, 16, 1, "The CREATE UNIQUE INDEX statement terminated because a duplicate key was found for the object name '%s' and the index name '%s'. The duplicate key value is (%s).", def.qualified(), ix.name, keyText(dup.Key))
+	}
 	return err
 }
 

@@ -69,7 +69,7 @@ func TestSequenceRanges(t *testing.T) {
 		{`SELECT NEXT VALUE FOR s`, "51"},
 		{get, "56|101|0|5|1|120"},
 		{`EXEC sp_sequence_get_range N's', 5`, "error 11732"}, // 106, 111, 116 are left
-		{`EXEC sp_sequence_get_range N's', 0`, "error 11736"},
+		{`EXEC sp_sequence_get_range N's', 0`, "error 11733"},
 		{`DECLARE @f SQL_VARIANT; EXEC sp_sequence_get_range N's', 3, @f OUTPUT; SELECT CAST(@f AS BIGINT)`, "106"},
 		{`SELECT NEXT VALUE FOR s`, "error 11728"},
 		{`CREATE SEQUENCE c AS INT START WITH 1 MAXVALUE 3 CYCLE`, ""},

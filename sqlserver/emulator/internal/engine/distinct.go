@@ -124,15 +124,15 @@ func overRows(rows [][]sqltype.Value) func(func([]sqltype.Value) error) error {
 }
 
 // setOperation is UNION, EXCEPT or INTERSECT.
-func (c *compiler) setOperation(x *ast.BinaryQueryExpression, parent *scope, forceOrder bool) (*query, error) {
+func (c *compiler) setOperation(x *ast.BinaryQueryExpression, parent *scope) (*query, error) {
 	if takesSequence(x, false) {
 		return nil, errSequenceSet()
 	}
-	a, err := c.queryExpression(x.FirstQueryExpression, parent, forceOrder)
+	a, err := c.queryExpression(x.FirstQueryExpression, parent)
 	if err != nil {
 		return nil, err
 	}
-	b, err := c.queryExpression(x.SecondQueryExpression, parent, forceOrder)
+	b, err := c.queryExpression(x.SecondQueryExpression, parent)
 	if err != nil {
 		return nil, err
 	}

@@ -163,8 +163,8 @@ func (c *compiler) qualifiedJoin(ref *ast.QualifiedJoin, sc *scope) (*joinTree, 
 	if err != nil {
 		return nil, err
 	}
-	if (ref.JoinHint == "Hash" || ref.JoinHint == "Merge") && !equates(ref.SearchCondition) {
-		return nil, errNoPlan()
+	if err := c.joinable(ref.JoinHint, ref.SearchCondition); err != nil {
+		return nil, err
 	}
 	t := innerJoin(left, right)
 	t.outer, t.on = outer, on

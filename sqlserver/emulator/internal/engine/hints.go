@@ -65,7 +65,7 @@ func (c *compiler) tableHints(list []ast.TableHintType) (*tableHints, error) {
 	case h.dirty && h.readPast:
 		return nil, errReadPast()
 	case h.forceSeek && h.forceScan:
-		return nil, notModelled("FORCESEEK beside FORCESCAN, which is error 10746 in SQL Server")
+		return nil, raiseBatch(10746, 15, 1, "The FORCESCAN hint is specified simultaneously with the FORCESEEK hint. Remove one of the hints and resubmit the query.")
 	case h.snapshot:
 		return nil, raiseBatch(367, 16, 1, "The hint 'SNAPSHOT' is valid only with memory optimized tables.")
 	}
@@ -80,10 +80,26 @@ func errHintConflict() error {
 	return raiseBatch(1047, 15, 1, "Conflicting locking hints specified.")
 }
 
-// errDirtyTarget: what a statement changes is not read dirty (sql-docs, "Table
-// hints"). Named in the FROM of an UPDATE or DELETE, such a hint is passed over.
-func errDirtyTarget() error {
-	return raiseBatch(1065, 15, 1, "The NOLOCK and READUNCOMMITTED lock hints are not allowed for target tables of INSERT, UPDATE, DELETE or MERGE statements.")
+// targetHints are the hints behind the table that a statement changes: fewer than
+// in FROM (sql-docs, "Table hints", <table_hint_limited>). Named in the FROM of an
+// UPDATE or DELETE, a dirty read of the target is passed over.
+func (c *compiler) targetHints(list []ast.TableHintType, verb string) (*tableHints, error) {
+	h, err := c.tableHints(list)
+	switch {
+	case err != nil:
+		return nil, err
+	case h.dirty:
+		return nil, raiseBatch(1065, 15, 1, "The NOLOCK and READUNCOMMITTED lock hints are not allowed for target tables of INSERT, UPDATE, DELETE or MERGE statements.")
+	case h.index != "" || h.indexID >= 0:
+		return nil, raiseBatch(1069, 16, 1, "Index hints are only allowed in a FROM or OPTION clause.")
+	case h.forceSeek:
+		return nil, raiseBatch(10724, 15, 1, "The FORCESEEK hint is not allowed for target tables of INSERT, UPDATE, or DELETE statements.")
+	case h.forceScan:
+		return nil, raiseBatch(10745, 15, 1, "The FORCESCAN hint is not allowed for target tables of INSERT, UPDATE, or DELETE statements.")
+	case h.readPast && verb == "INSERT":
+		return nil, raiseBatch(4102, 15, 1, "The READPAST lock hint is only allowed on target tables of UPDATE and DELETE and on tables specified in an explicit FROM clause.")
+	}
+	return h, nil
 }
 
 func (h *tableHints) setIndex(v *ast.IdentifierOrValueExpression) error {
@@ -189,44 +205,3 @@ func (h *tableHints) lockRequest(e *env, target bool) (storage.ScanRequest, erro
 
 // isolation is the level in force: a transaction under SNAPSHOT keeps it.
 func (x *exec) isolation() storage.Isolation { return x.s.set.isolation }
-
-// queryHints are the OPTION hints that matter here.
-type queryHints struct {
-	forceOrder bool
-	recompile  bool
-}
-
-func optimizerHints(list []ast.OptimizerHintBase) (h queryHints, err error) {
-	for _, hint := range list {
-		kind := ""
-		switch hint := hint.(type) {
-		case *ast.OptimizerHint:
-			kind = hint.HintKind
-		case *ast.LiteralOptimizerHint:
-			kind = hint.HintKind
-		default:
-			continue
-		}
-		switch kind {
-		case "ForceOrder":
-			h.forceOrder = true
-		case "Recompile":
-			h.recompile = true
-		case "MaxDop", "LoopJoin", "HashJoin", "MergeJoin", "Fast", "KeepPlan", "KeepFixedPlan",
-			"MaxRecursion", "HashGroup", "OrderGroup", "Label", "OptimizeFor", "ParameterizationSimple",
-			"ParameterizationForced", "RobustPlan", "ExpandViews", "MinGrantPercent", "MaxGrantPercent",
-			"NoPerformanceSpool", "OptimizeForUnknown", "IgnoreNonClusteredColumnStoreIndex", "QueryTraceOn":
-		default:
-			return h, errSyntax(kind)
-		}
-	}
-	return h, nil
-}
-
-// parameterize says whether forced parameterization turns the literals of a
-// statement into parameters, which no filtered index can be matched with:
-// statements outside modules that have no variable and no RECOMPILE.
-func (b *builder) parameterize(st ast.Statement, h queryHints) func() bool {
-	open := !b.inProcedure && !h.recompile && len(b.mod.vars.scalars) == 0 && !hasVariable(st)
-	return func() bool { return open && b.engine.database.forcedParameters.Load() }
-}

@@ -15,12 +15,13 @@ type insertPlan struct {
 	target *target
 	hints  *tableHints
 	// columns are the ordinals that the source fills; defaults has an
-	// expression for each other one that has a default.
-	columns  []int
-	defaults []*scalar
-	rows     rowFunc
-	limit    *limit
-	output   *outputClause
+	// expression for each other one that has a default. forNull are those that a
+	// bulk load puts where it was sent NULL.
+	columns           []int
+	defaults, forNull []*scalar
+	rows              rowFunc
+	limit             *limit
+	output            *outputClause
 	// explicitIdentity: the statement names the IDENTITY column.
 	explicitIdentity bool
 }
@@ -28,13 +29,15 @@ type insertPlan struct {
 type insertion struct{ unit *unit[*insertPlan] }
 
 func (b *builder) insertStatement(st *ast.InsertStatement) (node, error) {
-	if _, err := optimizerHints(st.OptimizerHints); err != nil {
+	hints, err := optimizerHints(st.OptimizerHints)
+	if err != nil {
 		return nil, err
 	}
 	if _, ok := st.InsertSpecification.InsertSource.(*ast.ExecuteInsertSource); ok {
 		return nil, notModelled("INSERT … EXEC")
 	}
 	return &insertion{newUnit(b, lineOf(st), func(c *compiler) (*insertPlan, error) {
+		c.hints = hints
 		if err := c.pushCTEs(st.WithCtesAndXmlNamespaces); err != nil {
 			return nil, err
 		}
@@ -52,14 +55,8 @@ func (c *compiler) insert(spec *ast.InsertSpecification) (*insertPlan, error) {
 	t.usage = c.engine.usage.updates(t.def, nil)
 	p := &insertPlan{target: t, hints: &tableHints{indexID: -1}}
 	if named, ok := spec.Target.(*ast.NamedTableReference); ok {
-		if p.hints, err = c.tableHints(named.TableHints); err != nil {
+		if p.hints, err = c.targetHints(named.TableHints, "INSERT"); err != nil {
 			return nil, err
-		}
-		switch {
-		case p.hints.dirty:
-			return nil, errDirtyTarget()
-		case p.hints.readPast:
-			return nil, notModelled("READPAST on the target of an INSERT, where SQL Server does not allow it")
 		}
 	}
 	if p.columns, err = insertColumns(t.def, spec.Columns); err != nil {
@@ -71,7 +68,11 @@ func (c *compiler) insert(spec *ast.InsertSpecification) (*insertPlan, error) {
 	if err := c.insertSource(p, spec); err != nil {
 		return nil, err
 	}
-	if p.defaults, err = c.defaults(t.def); err != nil {
+	source := c.draws
+	if p.defaults, err = c.defaults(t.def, p.columns); err != nil {
+		return nil, err
+	}
+	if err := c.defaultDraws(spec, source); err != nil {
 		return nil, err
 	}
 	if spec.TopRowFilter != nil {
@@ -152,11 +153,13 @@ func errColumnTwice(name string) error {
 	return raiseBatch(264, 16, 1, "The column name '%s' is specified more than once in the SET clause or column list of an INSERT. A column cannot be assigned more than one value in the same clause. Modify the clause to make sure that a column is updated only once. If this statement updates or inserts columns into a view, column aliasing can conceal the duplication in your code.", name)
 }
 
-// defaults compiles the default of every column that has one.
-func (c *compiler) defaults(def *tableDef) ([]*scalar, error) {
+// defaults compiles the defaults of the columns that are not filled.
+func (c *compiler) defaults(def *tableDef, filled []int) ([]*scalar, error) {
+	c.draws, c.defaulting = nil, true
+	defer func() { c.defaulting = false }()
 	out := make([]*scalar, len(def.columns))
 	for i, col := range def.columns {
-		if col.def == nil {
+		if col.def == nil || slices.Contains(filled, i) {
 			continue
 		}
 		level := c.level
@@ -173,105 +176,6 @@ func (c *compiler) defaults(def *tableDef) ([]*scalar, error) {
 	return out, nil
 }
 
-func (c *compiler) insertSource(p *insertPlan, spec *ast.InsertSpecification) error {
-	switch src := spec.InsertSource.(type) {
-	case *ast.ValuesInsertSource:
-		if src.IsDefaultValues {
-			p.columns = nil
-			p.rows = func(e *env, emit func([]sqltype.Value) error) error { return emit(nil) }
-			return nil
-		}
-		return c.insertValues(p, src.RowValues, len(spec.Columns) > 0)
-	case *ast.SelectInsertSource:
-		q, err := c.query(src.Select, &scope{}, false)
-		if err != nil {
-			return err
-		}
-		switch n := len(q.cols); {
-		case len(spec.Columns) > 0 && n < len(p.columns):
-			return raiseBatch(120, 15, 1, "The select list for the INSERT statement contains fewer items than the insert list. The number of SELECT values must match the number of INSERT columns.")
-		case len(spec.Columns) > 0 && n > len(p.columns):
-			return raiseBatch(121, 15, 1, "The select list for the INSERT statement contains more items than the insert list. The number of SELECT values must match the number of INSERT columns.")
-		}
-		if err := p.width(len(q.cols), len(spec.Columns) > 0); err != nil {
-			return err
-		}
-		if err := q.assignable(p.target.def, p.columns); err != nil {
-			return err
-		}
-		p.rows = q.each
-		return nil
-	}
-	return notModelled("INSERT from %s", syntaxName(spec.InsertSource))
-}
-
-func (p *insertPlan) width(n int, listed bool) error {
-	switch {
-	case n == len(p.columns):
-		return nil
-	case !listed && p.target.def.identity != nil && n == len(p.columns)+1:
-		return raiseBatch(8101, 16, 1, "An explicit value for the identity column in table '%s' can only be specified when a column list is used and IDENTITY_INSERT is ON.", p.target.def.name)
-	case !listed:
-		return raiseBatch(213, 16, 1, "Column name or number of supplied values does not match table definition.")
-	case n > len(p.columns):
-		return raiseBatch(110, 15, 1, "There are fewer columns in the INSERT statement than values specified in the VALUES clause. The number of values in the VALUES clause must match the number of columns specified in the INSERT statement.")
-	}
-	return raiseBatch(109, 15, 1, "There are more columns in the INSERT statement than values specified in the VALUES clause. The number of values in the VALUES clause must match the number of columns specified in the INSERT statement.")
-}
-
-// maxValueRows is how many rows a VALUES list of INSERT may have.
-const maxValueRows = 1000
-
-// insertValues compiles VALUES; each row is converted to the columns by
-// itself, not to a common type first.
-func (c *compiler) insertValues(p *insertPlan, list []*ast.RowValue, listed bool) error {
-	if len(list) > maxValueRows {
-		return raiseBatch(10738, 15, 1, "The number of row value expressions in the INSERT statement exceeds the maximum allowed number of 1000 row values.")
-	}
-	rows := make([][]*scalar, len(list))
-	for i, r := range list {
-		if err := p.width(len(r.ColumnValues), listed); err != nil {
-			return err
-		}
-		rows[i] = make([]*scalar, len(r.ColumnValues))
-		for j, x := range r.ColumnValues {
-			if _, ok := x.(*ast.DefaultLiteral); ok {
-				s, err := c.defaultOf(p.target.def, p.target.def.columns[p.columns[j]])
-				if err != nil {
-					return err
-				}
-				rows[i][j] = s
-				continue
-			}
-			s, err := c.expression(x, &scope{})
-			if err != nil {
-				return err
-			}
-			if err := implicitly(s.typ, p.target.def.columns[p.columns[j]].typ); err != nil {
-				return err
-			}
-			rows[i][j] = s
-		}
-	}
-	p.rows = func(e *env, emit func([]sqltype.Value) error) error {
-		for _, exprs := range rows {
-			row := make([]sqltype.Value, len(exprs))
-			for i, s := range exprs {
-				v, err := s.eval(e)
-				if err != nil {
-					return err
-				}
-				row[i] = v
-			}
-			if err := emit(row); err != nil {
-				return err
-			}
-		}
-		return nil
-	}
-	return nil
-}
-
 func (c *compiler) defaultOf(def *tableDef, col *columnDef) (*scalar, error) {
 	if col.def == nil {
 		return literal(col.typ, sqltype.Value{}), nil
@@ -285,17 +189,15 @@ func (c *compiler) defaultOf(def *tableDef, col *columnDef) (*scalar, error) {
 // build makes a whole row of the source's values and the defaults.
 func (t *target) build(e *env, columns []int, values []sqltype.Value, defaults []*scalar) ([]sqltype.Value, error) {
 	row := make([]sqltype.Value, len(t.def.columns))
-	var filled columnSet
 	for i, col := range columns {
 		v, err := t.store(col, values[i])
 		if err != nil {
 			return nil, err
 		}
 		row[col] = v
-		filled.add(col)
 	}
 	for i, d := range defaults {
-		if d == nil || (i < 63 && filled&(1<<i) != 0) || (i >= 63 && slices.Contains(columns, i)) {
+		if d == nil {
 			continue
 		}
 		v, err := d.eval(e)

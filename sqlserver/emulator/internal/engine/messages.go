@@ -14,6 +14,9 @@ func (b *builder) messageStatement(st ast.Statement) (node, error) {
 	line := lineOf(st)
 	switch st := st.(type) {
 	case *ast.PrintStatement:
+		if takesSequence(st.Expression, false) {
+			return nil, errSequenceStatement()
+		}
 		u := b.expression(st.Expression, line)
 		return action(func(x *exec) error {
 			v, err := x.value(u)

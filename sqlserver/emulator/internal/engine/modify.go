@@ -69,12 +69,12 @@ func (b *builder) updateStatement(st *ast.UpdateStatement) (node, error) {
 	}
 	parameterize := b.parameterize(st, hints)
 	u := newUnit(b, lineOf(st), func(c *compiler) (*modification, error) {
-		c.parameterized = parameterize()
+		c.parameterized, c.hints = parameterize(), hints
 		if err := c.pushCTEs(st.WithCtesAndXmlNamespaces); err != nil {
 			return nil, err
 		}
 		s := st.UpdateSpecification
-		return c.modify(&modifySyntax{s.Target, s.FromClause, s.WhereClause, s.TopRowFilter, s.SetClauses, s.OutputClause, s.OutputIntoClause, hints.forceOrder})
+		return c.modify(&modifySyntax{s.Target, s.FromClause, s.WhereClause, s.TopRowFilter, s.SetClauses, s.OutputClause, s.OutputIntoClause})
 	})
 	return &modifier{u, "UPDATE"}, nil
 }
@@ -86,26 +86,25 @@ func (b *builder) deleteStatement(st *ast.DeleteStatement) (node, error) {
 	}
 	parameterize := b.parameterize(st, hints)
 	u := newUnit(b, lineOf(st), func(c *compiler) (*modification, error) {
-		c.parameterized = parameterize()
+		c.parameterized, c.hints = parameterize(), hints
 		if err := c.pushCTEs(st.WithCtesAndXmlNamespaces); err != nil {
 			return nil, err
 		}
 		s := st.DeleteSpecification
-		return c.modify(&modifySyntax{s.Target, s.FromClause, s.WhereClause, s.TopRowFilter, nil, s.OutputClause, s.OutputIntoClause, hints.forceOrder})
+		return c.modify(&modifySyntax{s.Target, s.FromClause, s.WhereClause, s.TopRowFilter, nil, s.OutputClause, s.OutputIntoClause})
 	})
 	return &modifier{u, "DELETE"}, nil
 }
 
 // modifySyntax is what UPDATE and DELETE have in common.
 type modifySyntax struct {
-	target     ast.TableReference
-	from       *ast.FromClause
-	where      *ast.WhereClause
-	top        *ast.TopRowFilter
-	sets       []ast.SetClause
-	output     *ast.OutputClause
-	into       *ast.OutputIntoClause
-	forceOrder bool
+	target ast.TableReference
+	from   *ast.FromClause
+	where  *ast.WhereClause
+	top    *ast.TopRowFilter
+	sets   []ast.SetClause
+	output *ast.OutputClause
+	into   *ast.OutputIntoClause
 }
 
 func (c *compiler) modify(st *modifySyntax) (*modification, error) {
@@ -114,6 +113,8 @@ func (c *compiler) modify(st *modifySyntax) (*modification, error) {
 		return nil, errSequenceClause()
 	case st.top != nil && takesSequence(st.sets, false):
 		return nil, errSequenceLimit()
+	case takesSequence(st.sets, false) && !takesSequence(st.sets, true):
+		return nil, errSequenceOver()
 	}
 	c.reads = true
 	sc := &scope{parent: &scope{}}
@@ -181,7 +182,7 @@ func (c *compiler) modify(st *modifySyntax) (*modification, error) {
 		return nil, err
 	}
 	m.keep = m.output != nil && len(others) > 1
-	p := &planner{c: c, forceOrder: st.forceOrder, topped: m.limit != nil}
+	p := &planner{c: c, topped: m.limit != nil}
 	s, rest, err := p.plan(tree, conds, 0)
 	if err != nil {
 		return nil, err

@@ -20,12 +20,8 @@ func (c *compiler) modifySource(st *modifySyntax, tree *joinTree, sc *scope) (*s
 		if t.SchemaObject.SchemaIdentifier != nil {
 			schema = t.SchemaObject.SchemaIdentifier.Value
 		}
-		hints, err := c.tableHints(t.TableHints)
-		switch {
-		case err != nil:
+		if _, err := c.targetHints(t.TableHints, "UPDATE or DELETE"); err != nil {
 			return nil, nil, err
-		case hints.dirty:
-			return nil, nil, errDirtyTarget()
 		}
 		if len(t.TableHints) > 0 && tree != nil {
 			return nil, nil, notModelled("hints on the target of an UPDATE or DELETE with FROM")

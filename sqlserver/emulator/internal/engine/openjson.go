@@ -10,6 +10,9 @@ import (
 
 // openJSON compiles OPENJSON(text [, path]) with or without WITH.
 func (c *compiler) openJSON(ref *ast.OpenJsonTableReference, sc *scope) (*joinTree, error) {
+	if takesSequence(ref, false) {
+		return nil, errSequenceArgument()
+	}
 	// It begins with compatibility level 130 (sql-docs, openjson-transact-sql.md);
 	// below, it is a table that is not there.
 	if c.engine.database.compatibility.Load() < 130 {

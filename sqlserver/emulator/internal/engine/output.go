@@ -107,7 +107,7 @@ func (c *compiler) outputInto(into *ast.OutputIntoClause, sc *scope) (*outputInt
 		return nil, err
 	}
 	o := &outputInto{target: t, columns: cols, rows: rows}
-	o.defaults, err = c.defaults(t.def)
+	o.defaults, err = c.defaults(t.def, cols)
 	return o, err
 }
 

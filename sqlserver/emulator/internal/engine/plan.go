@@ -7,8 +7,7 @@ import (
 // planner turns a join tree and its conditions into nested loops. It has no
 // statistics: rules decide, so that a plan is the same whatever the data.
 type planner struct {
-	c          *compiler
-	forceOrder bool
+	c *compiler
 	// order is what ORDER BY asks of the first source, if it can give it.
 	order []orderKey
 	// topped: the query stops early, so an order for free is worth much.
@@ -40,7 +39,7 @@ func (p *planner) plan(t *joinTree, conds []*predicate, bound slotSet) (step, []
 		return p.planOuter(t, conds, bound)
 	}
 	var items []*joinTree
-	hinted := p.forceOrder
+	hinted := p.c.hints.forceOrder
 	flatten(t, &items, &conds, &hinted)
 	var chain []step
 	first := true
@@ -53,7 +52,7 @@ func (p *planner) plan(t *joinTree, conds []*predicate, bound slotSet) (step, []
 		items = append(items[:i:i], items[i+1:]...)
 		sub := p
 		if !first {
-			sub = &planner{c: p.c, forceOrder: p.forceOrder}
+			sub = &planner{c: p.c}
 		}
 		s, rest, err := sub.plan(item, conds, bound)
 		if err != nil {
@@ -122,7 +121,7 @@ func (p *planner) planOuter(t *joinTree, conds []*predicate, bound slotSet) (ste
 	if err != nil {
 		return nil, nil, err
 	}
-	sub := &planner{c: p.c, forceOrder: p.forceOrder}
+	sub := &planner{c: p.c}
 	right, restOn, err := sub.plan(t.right, append([]*predicate(nil), t.on...), bound|t.left.slots)
 	if err != nil {
 		return nil, nil, err

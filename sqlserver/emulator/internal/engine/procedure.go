@@ -305,6 +305,8 @@ func (x *exec) bindArguments(name string, params []procParam, args []argument) (
 				return nil, err
 			}
 			x.vars[p.scalar] = v
+		case x.mod.cached.key.prepared:
+			return nil, raise(8178, 16, 1, "The parameterized query '(%s)%s' expects the parameter '%s', which was not supplied.", x.mod.cached.key.params, x.mod.text, p.name)
 		default:
 			return nil, raise(201, 16, 4, "Procedure or function '%s' expects parameter '%s', which was not supplied.", name, p.name)
 		}

@@ -32,11 +32,11 @@ func (*stopSignal) Error() string { return "stop" }
 
 // query compiles a query expression. parent is the scope that a correlated
 // query sees; asked is set for the outermost SELECT of a statement.
-func (c *compiler) query(x ast.QueryExpression, parent *scope, forceOrder bool) (*query, error) {
+func (c *compiler) query(x ast.QueryExpression, parent *scope) (*query, error) {
 	outer := c.touched
 	c.touched = 0
 	lo := len(c.slots)
-	q, err := c.queryExpression(x, parent, forceOrder)
+	q, err := c.queryExpression(x, parent)
 	if err != nil {
 		return nil, err
 	}
@@ -49,14 +49,14 @@ func (c *compiler) query(x ast.QueryExpression, parent *scope, forceOrder bool) 
 	return q, nil
 }
 
-func (c *compiler) queryExpression(x ast.QueryExpression, parent *scope, forceOrder bool) (*query, error) {
+func (c *compiler) queryExpression(x ast.QueryExpression, parent *scope) (*query, error) {
 	switch x := x.(type) {
 	case *ast.QuerySpecification:
-		return c.querySpecification(x, parent, forceOrder)
+		return c.querySpecification(x, parent)
 	case *ast.QueryParenthesisExpression:
-		return c.queryExpression(x.QueryExpression, parent, forceOrder)
+		return c.queryExpression(x.QueryExpression, parent)
 	case *ast.BinaryQueryExpression:
-		return c.setOperation(x, parent, forceOrder)
+		return c.setOperation(x, parent)
 	}
 	return nil, notModelled("the query %s", syntaxName(x))
 }
@@ -70,7 +70,7 @@ type output struct {
 	typ      sqltype.Type
 }
 
-func (c *compiler) querySpecification(x *ast.QuerySpecification, parent *scope, forceOrder bool) (*query, error) {
+func (c *compiler) querySpecification(x *ast.QuerySpecification, parent *scope) (*query, error) {
 	if x.ForClause != nil {
 		return nil, notModelled("FOR JSON, FOR XML and FOR BROWSE")
 	}
@@ -124,7 +124,7 @@ func (c *compiler) querySpecification(x *ast.QuerySpecification, parent *scope, 
 	}
 	distinct := strings.EqualFold(x.UniqueRowFilter, "Distinct")
 
-	p := &planner{c: c, forceOrder: forceOrder, topped: limit != nil}
+	p := &planner{c: c, topped: limit != nil}
 	if level.group == nil && level.window == nil && !distinct {
 		p.order = orderKeys(sorts)
 	}

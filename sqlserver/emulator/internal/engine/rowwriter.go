@@ -17,7 +17,8 @@ type target struct {
 	// variable is the table variable's ordinal, -1 for a stored table.
 	variable int
 	checks   []checkRow
-	wide     []wideKey
+	// keysFit refuse a row whose key in some index is too long.
+	keysFit []func(row []sqltype.Value) error
 	// usage are the counters of the indexes that the statement keeps up.
 	usage []*useCount
 }
@@ -43,7 +44,7 @@ func (c *compiler) newTarget(def *tableDef, variable int, src *source) (*target,
 		t.checks = append(t.checks, checkRow{ck, p})
 	}
 	var err error
-	t.wide, err = c.engine.wideKeys(def)
+	t.keysFit, err = c.engine.keysFit(def)
 	return t, err
 }
 
@@ -128,8 +129,10 @@ func (t *target) check(e *env, row []sqltype.Value, statement string) error {
 			return errNull(c.name, t.longName(), statement)
 		}
 	}
-	if err := t.checkKeys(row); err != nil {
-		return err
+	for _, fits := range t.keysFit {
+		if err := fits(row); err != nil {
+			return err
+		}
 	}
 	if len(t.checks) == 0 {
 		return nil
@@ -226,14 +229,7 @@ func (t *target) duplicate(err error) error {
 
 // errDuplicate is 2627 for a constraint and 2601 for a unique index.
 func errDuplicate(def *tableDef, ix *indexDef, key []sqltype.Value) error {
-	texts := make([]string, len(key))
-	for i, v := range key {
-		texts[i] = sqltype.Format(v)
-		if v.IsNull() {
-			texts[i] = "<NULL>"
-		}
-	}
-	shown := strings.Join(texts, ", ")
+	shown := keyText(key)
 	object := def.qualified()
 	if def.schema == "" {
 		object = def.name
@@ -245,4 +241,16 @@ func errDuplicate(def *tableDef, ix *indexDef, key []sqltype.Value) error {
 		return raiseTerminated(2627, 14, 1, "Violation of UNIQUE KEY constraint '%s'. Cannot insert duplicate key in object '%s'. The duplicate key value is (%s).", ix.name, object, shown)
 	}
 	return raiseTerminated(2601, 14, 1, "Cannot insert duplicate key row in object '%s' with unique index '%s'. The duplicate key value is (%s).", object, ix.name, shown)
+}
+
+// keyText is a key as the messages of duplicates show it.
+func keyText(key []sqltype.Value) string {
+	texts := make([]string, len(key))
+	for i, v := range key {
+		texts[i] = sqltype.Format(v)
+		if v.IsNull() {
+			texts[i] = "<NULL>"
+		}
+	}
+	return strings.Join(texts, ", ")
 }

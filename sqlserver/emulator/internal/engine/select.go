@@ -27,11 +27,11 @@ func (b *builder) selectStatement(st *ast.SelectStatement) (node, error) {
 	}
 	parameterize := b.parameterize(st, hints)
 	u := newUnit(b, lineOf(st), func(c *compiler) (*query, error) {
-		c.parameterized = parameterize()
+		c.parameterized, c.hints = parameterize(), hints
 		if err := c.pushCTEs(st.WithCtesAndXmlNamespaces); err != nil {
 			return nil, err
 		}
-		q, err := c.query(st.QueryExpression, &scope{}, hints.forceOrder)
+		q, err := c.query(st.QueryExpression, &scope{})
 		if err == nil && q.projection != nil {
 			q.projection.reuse = true
 		}

@@ -18,7 +18,7 @@ func (b *builder) selectInto(st *ast.SelectStatement) (node, error) {
 		if err := c.pushCTEs(st.WithCtesAndXmlNamespaces); err != nil {
 			return nil, err
 		}
-		q, err := c.query(st.QueryExpression, &scope{}, false)
+		q, err := c.query(st.QueryExpression, &scope{})
 		if err != nil {
 			return nil, err
 		}

@@ -98,7 +98,7 @@ func (q *sequence) takeRange(size int64) (first, last int64, err error) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	if size < 1 {
-		return 0, 0, raise(11736, 16, 1, "Only positive sequence range sizes are allowed.")
+		return 0, 0, raise(11733, 16, 1, "Parameter '@range_size' must be a positive integer.")
 	}
 	if q.done {
 		return 0, 0, q.errRange()

@@ -94,6 +94,9 @@ func (b *builder) control(st ast.Statement) (node, error) {
 		if !b.inProcedure {
 			return nil, raiseBatch(178, 15, 1, "A RETURN statement with a return value cannot be used in this context.")
 		}
+		if takesSequence(st.Expression, false) {
+			return nil, errSequenceNested()
+		}
 		return &leave{b.expression(st.Expression, lineOf(st))}, nil
 	case *ast.TryCatchStatement:
 		body, err := b.list(statements(st.TryStatements))
@@ -137,6 +140,9 @@ func (b *builder) expression(x ast.ScalarExpression, line int32) *unit[*scalar] 
 // assigned is an expression whose value goes into a variable.
 func (b *builder) assigned(x ast.ScalarExpression, to sqltype.Type, line int32) *unit[*scalar] {
 	return newUnit(b, line, func(c *compiler) (*scalar, error) {
+		if err := drawsTwice(x); err != nil {
+			return nil, err
+		}
 		s, err := c.expression(x, &scope{})
 		if err != nil {
 			return nil, err

@@ -190,7 +190,7 @@ func (c *compiler) unordered(x ast.QueryExpression, parent *scope) (*query, erro
 	if takesSequence(x, false) {
 		return nil, errSequenceNested()
 	}
-	return c.query(x, parent, false)
+	return c.query(x, parent)
 }
 
 func (c *compiler) scalarSubquery(x *ast.ScalarSubquery, sc *scope) (*scalar, error) {

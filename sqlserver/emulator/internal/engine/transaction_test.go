@@ -108,6 +108,7 @@ func TestProcedures(t *testing.T) {
 		{`EXEC sp_executesql N'SELECT @x + 1', N'@x INT', @x = 4`, "5"},
 		{`DECLARE @y INT; EXEC sp_executesql N'SET @z = 9', N'@z INT OUTPUT', @z = @y OUTPUT; SELECT @y`, "9"},
 		{`EXEC sp_executesql N'SELECT @nope'`, "error 137"},
+		{`EXEC sp_executesql N'SELECT @x + @y', N'@x INT, @y INT', @x = 4`, "error 8178"},
 	})
 }
 

@@ -67,6 +67,9 @@ func (c *compiler) windowCall(x *ast.FunctionCall, sc *scope) (*scalar, error) {
 }
 
 func (c *compiler) overClause(name string, x *ast.OverClause, sc *scope) (*windowFunction, error) {
+	if takesSequence(x, false) {
+		return nil, errSequenceClause()
+	}
 	f := &windowFunction{name: name}
 	for _, p := range x.Partitions {
 		s, err := c.expression(p, sc)
@@ -95,7 +98,19 @@ func (c *compiler) nextValue(x *ast.NextValueForExpression, sc *scope) (*scalar,
 		return nil, raiseBatch(11726, 16, 1, "Object '%s' is not a sequence object.", objectText(x.SequenceName))
 	}
 	c.need(need{object: &q.objectHeader, permission: "UPDATE"})
-	if x.OverClause != nil {
+	if c.draws == nil {
+		c.draws = make(draws)
+	}
+	if err := c.draws.add(q); err != nil {
+		return nil, err
+	}
+	if over := x.OverClause; over != nil {
+		switch {
+		case len(over.Partitions) > 0:
+			return nil, raiseBatch(11716, 15, 1, "NEXT VALUE FOR function does not support the PARTITION BY clause.")
+		case over.OrderByClause == nil:
+			return nil, raiseBatch(11718, 15, 1, "NEXT VALUE FOR function does not support an empty OVER clause.")
+		}
 		f, err := c.overClause("NEXT VALUE FOR", x.OverClause, sc)
 		if err != nil {
 			return nil, err
@@ -103,7 +118,14 @@ func (c *compiler) nextValue(x *ast.NextValueForExpression, sc *scope) (*scalar,
 		f.seq = q
 		return c.windowColumn(f, q.typ)
 	}
-	return &scalar{typ: q.typ, notNull: true, eval: func(*env) (sqltype.Value, error) {
+	limited := errSequenceLimit()
+	if c.defaulting {
+		limited = errDefaultSequenceLimit()
+	}
+	return &scalar{typ: q.typ, notNull: true, eval: func(e *env) (sqltype.Value, error) {
+		if e.x.s.set.rowCount > 0 {
+			return sqltype.Value{}, limited
+		}
 		n, err := q.take()
 		return sqltype.Value{Kind: q.typ.Kind, N: n, Scale: q.typ.Scale}, err
 	}}, nil

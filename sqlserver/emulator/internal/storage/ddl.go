@@ -15,7 +15,7 @@ func (t *Table) Drop(ctx context.Context, tx *Txn) error {
 
 // CreateIndex builds a nonclustered index, under Sch-M to the end of the
 // transaction; a rollback drops it. Two rows that a unique index calls equal
-// are a *DuplicateKeyError.
+// are a *DuplicateKeyError; a row that does not fit is the error of spec.Fits.
 func (t *Table) CreateIndex(ctx context.Context, tx *Txn, spec IndexSpec) (*Index, error) {
 	if err := tx.LockTable(ctx, t, SchM); err != nil {
 		return nil, err
@@ -23,23 +23,28 @@ func (t *Table) CreateIndex(ctx context.Context, tx *Txn, spec IndexSpec) (*Inde
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	ix := newIndex(t, len(t.indexes), spec, t.base.spec.Key)
-	var duplicate *DuplicateKeyError
+	var refused error
 	t.base.tree.Scan(func(b *entry) bool {
 		values := b.rec.head.values
 		if b.ghost != nil || !ix.holds(values) {
 			return true
 		}
+		if spec.Fits != nil {
+			if refused = spec.Fits(values); refused != nil {
+				return false
+			}
+		}
 		if spec.Unique {
 			ix.equals(values, func(*entry) bool {
-				duplicate = &DuplicateKeyError{Index: ix, Key: ix.key(values)}
+				refused = &DuplicateKeyError{Index: ix, Key: ix.key(values)}
 				return false
 			})
 		}
 		ix.tree.Set(&entry{index: ix, rec: b.rec, of: b.rec.head})
-		return duplicate == nil
+		return refused == nil
 	})
-	if duplicate != nil {
-		return nil, duplicate
+	if refused != nil {
+		return nil, refused
 	}
 	t.indexes = append(t.indexes, ix)
 	ix.attach()

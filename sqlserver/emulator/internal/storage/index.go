@@ -45,6 +45,9 @@ type IndexSpec struct {
 	Include []int
 	// Filter says which rows the index holds; nil means all.
 	Filter func(row []sqltype.Value) bool
+	// Fits refuses a row whose key the index cannot hold; nil means that it can hold
+	// all. CreateIndex asks it for every row; who writes rows has to ask it before.
+	Fits func(row []sqltype.Value) error
 }
 
 // Index is a B-tree over a table's rows. Entries with equal keys follow the
