@@ -101,9 +101,12 @@ type WorkerStatus struct {
 	Live           bool      `json:"live"`
 	// Paused says that it was started with --paused and waits for resume --all; a
 	// pause by a person is in Pauses.
-	Paused          bool             `json:"paused"`
-	EventsPerSecond float64          `json:"events_per_second"`
-	Breakers        []worker.Breaker `json:"breakers"`
+	Paused          bool    `json:"paused"`
+	EventsPerSecond float64 `json:"events_per_second"`
+	// Trouble is what of its work in the database it could not do at its last
+	// heartbeat; empty where it could.
+	Trouble  string           `json:"trouble"`
+	Breakers []worker.Breaker `json:"breakers"`
 	// Destinations are the queues and topics that its routes lead to; none where it
 	// does not say, as a version from before this column.
 	Destinations []string `json:"destinations"`
@@ -224,7 +227,7 @@ func (s *Status) readWorkers(ctx context.Context, conn *sql.Conn, t Target, type
 		_ = json.Unmarshal([]byte(rates.String), &w.rates)
 		var said sqlserver.WorkerState
 		_ = json.Unmarshal([]byte(state.String), &said)
-		w.Paused, w.Destinations, w.unrouted = said.Paused, append([]string{}, said.Destinations...), said.Unrouted
+		w.Paused, w.Trouble, w.Destinations, w.unrouted = said.Paused, said.Trouble, append([]string{}, said.Destinations...), said.Unrouted
 		for _, perSecond := range w.rates {
 			w.EventsPerSecond += perSecond
 		}

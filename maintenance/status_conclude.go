@@ -111,6 +111,11 @@ func (s *Status) warn(leases map[float64]bool, sources map[string]bool) {
 	if paused > 0 {
 		warn("started with --paused and waiting: %d of %s; outboxctl resume --all --execute lets them begin", paused, quantity.Of(live, "living worker"))
 	}
+	for _, w := range s.Workers {
+		if w.Live && w.Trouble != "" {
+			warn("%s says: %s", w.Owner, w.Trouble)
+		}
+	}
 	for _, eventType := range s.unrouted() {
 		warn("no living worker has a route for the event type %q: its events wait until one does; add a route, or a default one, and restart the workers", eventType)
 	}

@@ -5,6 +5,7 @@ import (
 	"database/sql"
 	"encoding/json"
 	"fmt"
+	"strings"
 	"time"
 
 	"go.uber.org/zap"
@@ -68,6 +69,9 @@ type WorkerState struct {
 	Start string `json:"start,omitempty"`
 	// Paused says that the worker was started paused and waits for a resume.
 	Paused bool `json:"paused,omitempty"`
+	// Trouble is what of its work it cannot do, in printable ASCII, at most maxTrouble
+	// bytes; empty where it can.
+	Trouble string `json:"trouble,omitempty"`
 	// Destinations are the queues and topics that its routes lead to.
 	Destinations []string `json:"destinations,omitempty"`
 	// Unrouted are event types that have something pending and that no route of the
@@ -80,8 +84,11 @@ type WorkerState struct {
 // as if the worker had been killed.
 const heartbeatGrace = time.Second
 
-// maxUnrouted bounds what a heartbeat writes every few seconds.
-const maxUnrouted = 50
+// maxUnrouted and maxTrouble bound what a heartbeat writes every few seconds.
+const (
+	maxUnrouted = 50
+	maxTrouble  = 500
+)
 
 // Heartbeat implements worker.Keeper.
 func (s *Store) Heartbeat(ctx context.Context, h worker.Heartbeat) (told []worker.Control, err error) {
@@ -168,7 +175,14 @@ func (s *Store) heartbeatArgs(h worker.Heartbeat) ([]any, error) {
 	if err != nil {
 		return nil, fmt.Errorf("write the rates as JSON: %w", err)
 	}
-	state, err := json.Marshal(WorkerState{Start: s.start, Paused: h.Paused, Destinations: s.cfg.Destinations, Unrouted: h.Unrouted[:min(len(h.Unrouted), maxUnrouted)]})
+	trouble := ""
+	if h.Trouble != nil { // several are joined by line breaks
+		trouble = fitError(strings.ReplaceAll(h.Trouble.Error(), "\n", "; "), column{bytes: maxTrouble})
+	}
+	state, err := json.Marshal(WorkerState{
+		Start: s.start, Paused: h.Paused, Trouble: trouble,
+		Destinations: s.cfg.Destinations, Unrouted: h.Unrouted[:min(len(h.Unrouted), maxUnrouted)],
+	})
 	if err != nil {
 		return nil, fmt.Errorf("write the state as JSON: %w", err)
 	}

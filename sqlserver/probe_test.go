@@ -125,7 +125,7 @@ func TestHeartbeat(t *testing.T) {
 VALUES ('long gone', '1', 's', 1, 1, 1, '2020-01-01', DATEADD(DAY, -2, SYSUTCDATETIME())), ('ahead', '1', 's', 1, 1, 1, '2020-01-01', DATEADD(DAY, 2, SYSUTCDATETIME())), ('not long gone', '1', 's', 1, 1, 1, '2020-01-01', DATEADD(HOUR, -2, SYSUTCDATETIME()))`)
 	for i, h := range []worker.Heartbeat{
 		{Lanes: 2, InFlight: 5, Breakers: []worker.Breaker{{Destination: "süd", State: worker.BreakerOpen}}, Rates: map[string]float64{"a": 12.5}},
-		{Lanes: 2, InFlight: 6, Paused: true},
+		{Lanes: 2, InFlight: 6, Paused: true, Trouble: errors.Join(errors.New("claiming \"größe\" fails"), errors.New(strings.Repeat("x", 1000)))},
 	} {
 		if _, err := s.Heartbeat(testContext(t), h); err != nil {
 			t.Fatal(err)
@@ -145,7 +145,7 @@ VALUES ('long gone', '1', 's', 1, 1, 1, '2020-01-01', DATEADD(DAY, -2, SYSUTCDAT
 		if want := `{"destination":"s\u00fcd","state":"open"`; i == 0 && !strings.Contains(breakers.String, want) {
 			t.Errorf("breakers are %s, want %s in it", breakers.String, want)
 		}
-		if want := []string{`","destinations":["orders","s\u00fcd"]}`, `","paused":true,"destinations":["orders","s\u00fcd"]}`}[i]; !strings.HasPrefix(state, `{"start":"`) || !strings.HasSuffix(state, want) {
+		if want := []string{`","destinations":["orders","s\u00fcd"]}`, `","paused":true,"trouble":"claiming \"gr??e\" fails; ` + strings.Repeat("x", 476) + `","destinations":["orders","s\u00fcd"]}`}[i]; !strings.HasPrefix(state, `{"start":"`) || !strings.HasSuffix(state, want) {
 			t.Errorf("state is %s, want an end of %s", state, want)
 		}
 	}

@@ -104,6 +104,8 @@ type Heartbeat struct {
 	InFlight int
 	// Paused says that it was started paused and waits for a resume.
 	Paused bool
+	// Trouble is what of its work in the database it cannot do; nil where it can.
+	Trouble error
 	// Breakers are the destinations that do not take what they are sent.
 	Breakers []Breaker
 	// Unrouted are event types that have something pending and that no route of

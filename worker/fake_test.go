@@ -36,6 +36,8 @@ type fakeStore struct {
 	retryDue bool
 	// slowClaims is how long a claim takes besides, in nanoseconds.
 	slowClaims atomic.Int64
+	// refused are the errors of claims, by event type.
+	refused map[string]error
 	// foldCase makes the table's collation case-insensitive.
 	foldCase bool
 }
@@ -59,6 +61,17 @@ func (s *fakeStore) add(eventType string, n int) {
 	for range n {
 		s.next++
 		s.rows[s.next] = &fakeRow{event: Event{ID: s.next, Type: eventType}, status: "pending"}
+	}
+}
+
+// discard makes all events of a type PROCESSED, as a person may.
+func (s *fakeStore) discard(eventType string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, r := range s.rows {
+		if r.event.Type == eventType {
+			r.status = "processed"
+		}
 	}
 }
 
@@ -190,6 +203,9 @@ func (s *fakeStore) Claim(ctx context.Context, req ClaimRequest) (Claim, error) 
 	}
 	if !sleep(ctx, time.Duration(s.slowClaims.Load())) {
 		return Claim{}, ctx.Err()
+	}
+	if err := s.refused[req.EventType]; err != nil {
+		return Claim{}, err
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()

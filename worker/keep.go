@@ -93,7 +93,7 @@ func (w *Worker) beat(ctx context.Context) error {
 	w.beaten.Store(true)
 	waits := w.controls.waits()
 	told, err := w.cfg.Store.Heartbeat(ctx, Heartbeat{
-		Lanes: w.cfg.Lanes, InFlight: int(w.inFlight.Load()), Paused: waits,
+		Lanes: w.cfg.Lanes, InFlight: int(w.inFlight.Load()), Paused: waits, Trouble: w.trouble(),
 		Breakers: w.breakers.list(), Unrouted: w.catalog.unroutedTypes(), Rates: w.rates.take(),
 	})
 	if err != nil {

@@ -48,14 +48,14 @@ func (w *Worker) lane(name string, st stages) {
 			return
 		}
 		if err := w.claim(st, r); err != nil {
-			w.claims.failed(err)
+			w.claims.fail(r.eventType, err)
 			w.pulses.rest(name)
 			if !sleep(st.claiming, pauseFor(err, pause)) {
 				return
 			}
 			continue
 		}
-		w.claims.passed()
+		w.claims.pass(r.eventType)
 		pause.Reset()
 	}
 }
@@ -74,7 +74,7 @@ func (w *Worker) claim(st stages, r round) error {
 	if err != nil {
 		c = Claim{}
 		if errors.Is(context.Cause(ctx), context.DeadlineExceeded) {
-			err = fmt.Errorf("%w: %w", w.slowClaim(time.Since(asked)), err)
+			err = fmt.Errorf("%w: %w", w.slowClaim(r.eventType, time.Since(asked)), err)
 		}
 	}
 	w.schedule.done(r, c)
@@ -98,7 +98,7 @@ func (w *Worker) claim(st stages, r round) error {
 		until = sooner
 	}
 	if err == nil && time.Until(until) < leastToPublish(until.Sub(asked)) {
-		err = w.slowClaim(time.Since(asked))
+		err = w.slowClaim(r.eventType, time.Since(asked))
 		w.publishing.Go(func() { w.handBack(c, err, asked.Add(lease)) })
 		return err
 	}
@@ -137,9 +137,9 @@ func (w *Worker) publish(sending context.Context, c Claim, until, leaseOver time
 // healthy destination would get the blame for a slow database.
 func leastToPublish(deadline time.Duration) time.Duration { return min(deadline/4, time.Second) }
 
-func (w *Worker) slowClaim(took time.Duration) error {
-	return fmt.Errorf("a claim took %s of the publish deadline of %s, so nothing was sent and the destination was not tried: the database is slow or far away; raise the lease (--lease, now %s), or --publish-deadline where it is set",
-		took.Round(time.Millisecond), w.cfg.PublishDeadline, w.cfg.Lease)
+func (w *Worker) slowClaim(eventType string, took time.Duration) error {
+	return fmt.Errorf("a claim of %q took %s of the publish deadline of %s, so nothing was sent and the destination was not tried: the database is slow or far away; raise the lease (--lease, now %s), or --publish-deadline where it is set",
+		eventType, took.Round(time.Millisecond), w.cfg.PublishDeadline, w.cfg.Lease)
 }
 
 // handBack ends a claim of which nothing was sent.
@@ -281,9 +281,6 @@ func (w *Worker) refill(name string, st stages) {
 	}
 	w.probes.passed()
 	w.probePause.Reset()
-	if len(types) == 0 { // or an idle worker would not be ready for the sake of its last claim
-		w.claims.over("fails no longer: nothing is pending any more")
-	}
 	if w.cfg.Drain && idle && len(types) == 0 && receipts > 0 && w.nobodyEnds(receipts) {
 		st.drained()
 		return
@@ -295,8 +292,9 @@ func (w *Worker) refill(name string, st stages) {
 	}
 	w.shares.know(w.catalog.types())
 	w.breakers.want(types)
-	types = slices.DeleteFunc(types, w.pausedType)
-	w.schedule.begin(w.breakers.awake(types), w.cfg.Batch, w.breakers.probe)
+	types = w.breakers.awake(slices.DeleteFunc(types, w.pausedType))
+	w.claims.keep(types)
+	w.schedule.begin(types, w.cfg.Batch, w.breakers.probe)
 }
 
 // nobodyEnds says, with the error of the run, that a drain waits in vain: for a

@@ -1,11 +1,15 @@
 package worker
 
 import (
+	"errors"
 	"strings"
 	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
+
+	"go.uber.org/zap"
+	"go.uber.org/zap/zaptest/observer"
 )
 
 // A claim that takes the time to send with it is the database's doing. The
@@ -32,7 +36,7 @@ func TestASlowClaimIsNotBlamedOnTheDestination(t *testing.T) {
 				if blamed.Load() {
 					t.Error("a breaker opened for a destination that nothing was sent to")
 				}
-				if err := w.Ready(); err == nil || !strings.Contains(err.Error(), "a claim took 2.") || !strings.Contains(err.Error(), "--lease, now 5s") {
+				if err := w.Ready(); err == nil || !strings.Contains(err.Error(), `a claim of "a" took 2.`) || !strings.Contains(err.Error(), "--lease, now 5s") {
 					t.Errorf("the worker says %v", err)
 				}
 				if n := store.called("Claim"); n > 50 {
@@ -52,4 +56,41 @@ func TestASlowClaimIsNotBlamedOnTheDestination(t *testing.T) {
 			})
 		})
 	}
+}
+
+// One event type that cannot be claimed is one outage, also for those who read the
+// heartbeat, however often claims of the others pass; and over once nothing of it is
+// pending.
+func TestOneFailingEventTypeIsOneOutage(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		store := newFakeStore()
+		store.refused = map[string]error{"bad": errors.New("its pages are locked")}
+		logs, seen := observer.New(zap.InfoLevel)
+		w, stop := start(t, Config{Store: store, Publisher: publishAll, EventTypes: []string{"bad", "good"}, Logger: zap.New(logs)})
+		store.add("bad", 1)
+		for range 600 {
+			store.add("good", 1)
+			time.Sleep(time.Second)
+		}
+		if n := seen.FilterMessageSnippet("claiming").Len(); n != 1 {
+			t.Errorf("%d log lines for one outage: %v", n, seen.All())
+		}
+		if err := w.Working(); err == nil || !strings.Contains(err.Error(), "its pages are locked") {
+			t.Errorf("while one type fails the worker says %v", err)
+		}
+		if err := store.lastBeat().Trouble; err == nil || !strings.Contains(err.Error(), "claiming has been failing for 9m") {
+			t.Errorf("while one type fails the heartbeat says %v", err)
+		}
+		store.discard("bad")
+		time.Sleep(DefaultHeartbeatEvery * 2)
+		if err := errors.Join(w.Working(), store.lastBeat().Trouble); err != nil {
+			t.Errorf("with nothing pending of what failed: %v", err)
+		}
+		if n := seen.FilterMessageSnippet("claiming").Len(); n != 2 {
+			t.Errorf("%d log lines for the whole outage: %v", n, seen.All())
+		}
+		if err := stop(); err != nil {
+			t.Fatal(err)
+		}
+	})
 }

@@ -45,7 +45,9 @@ type Worker struct {
 	// beaten: there may be a heartbeat of this worker in the table.
 	connected, beaten, stopping atomic.Bool
 
-	database, probes, claims, settles, returns, reaps, retries, looks, beats *outage
+	claims claims
+
+	database, probes, settles, returns, reaps, retries, looks, beats *outage
 }
 
 // New checks the configuration and makes a Worker. It touches nothing yet.
@@ -72,7 +74,7 @@ func New(cfg Config) (*Worker, error) {
 		endings:    make(chan *ending, 4*cfg.MaxInFlight),
 		database:   watch("the database"),
 		probes:     watch("looking for pending events"),
-		claims:     watch("claiming"),
+		claims:     claims{outage: watch("claiming")},
 		settles:    watch("settling claims that were sent"),
 		returns:    watch("settling claims that were not sent whole"),
 		reaps:      watch("reaping"),
@@ -206,12 +208,20 @@ func (w *Worker) Working() error {
 		return errors.New("stopping")
 	case !w.connected.Load():
 		return firstError(w.database.err(), errors.New("not connected to the database yet"))
+	}
+	return errors.Join(w.trouble(), w.beats.err())
+}
+
+// trouble is what of its work in the database it cannot do, though it is there to
+// say so.
+func (w *Worker) trouble() error {
+	switch {
 	case w.isPaused():
-		return w.beats.err()
+		return nil
 	case w.bar.closed():
 		return fmt.Errorf("claiming has stopped because settling is refused: %w", errors.Join(w.settles.err(), w.returns.err()))
 	}
-	return errors.Join(w.probes.err(), w.claims.err(), w.settles.err(), w.reaps.err(), w.retries.err(), w.beats.err())
+	return errors.Join(w.probes.err(), w.claims.outage.err(), w.settles.err(), w.reaps.err(), w.retries.err())
 }
 
 // Status is a snapshot for status pages and heartbeats.

@@ -36,9 +36,9 @@ INSERT INTO dbo.outbox_event (id, aggregate_type, aggregate_id, event_type, payl
 INSERT INTO dbo.outbox_event_claim (claim_id, owner, event_type, claimed_at, lease_until, event_count, event_ids) VALUES
 ('00000000-0000-0000-0000-000000000001', 'w1', 'order.paid', DATEADD(SECOND, -100, @now), DATEADD(SECOND, -40, @now), 2, '[4,5]');
 INSERT INTO dbo.outbox_event_worker (owner, version, source, lease_ms, lanes, in_flight, breakers, rates, state, started_at, seen_at) VALUES
-('w1', 'v1', 'src', 60000, 2, 2, '[{"destination":"orders","state":"open","since":"2026-01-02T03:04:05Z","failures":3,"error":"entity missing","event_types":["order.paid"]}]', '{"order.placed":12.5}', '{"destinations":["orders","refunds"]}', DATEADD(HOUR, -1, @now), @now),
+('w1', 'v1', 'src', 60000, 2, 2, '[{"destination":"orders","state":"open","since":"2026-01-02T03:04:05Z","failures":3,"error":"entity missing","event_types":["order.paid"]}]', '{"order.placed":12.5}', '{"trouble":"claiming has been failing for 2m","destinations":["orders","refunds"]}', DATEADD(HOUR, -1, @now), @now),
 ('w2', 'v1', 'src', 30000, 2, 0, '[{"destination":"orders","state":"half-open","since":"2026-01-02T03:04:00Z","failures":2,"error":"entity missing","event_types":["order.void"]}]', NULL, '{"paused":true,"destinations":["orders"]}', @now, @now),
-('w3', 'v0', 'src', 60000, 2, 0, NULL, '{"order.placed":99}', NULL, @now, DATEADD(MINUTE, -10, @now));`)
+('w3', 'v0', 'src', 60000, 2, 0, NULL, '{"order.placed":99}', '{"trouble":"reaping"}', @now, DATEADD(MINUTE, -10, @now));`)
 	return stack, func(want int, args ...string) string {
 		t.Helper()
 		code, stdout, stderr := outboxctl(t, append(args, "--sql-dsn="+stack.SQL.DSN())...)
@@ -93,8 +93,11 @@ func TestStatus(t *testing.T) {
 		t.Errorf("the destinations are %+v", s.Destinations)
 	}
 	text := run(exitDone, "status")
+	if s.Workers[0].Trouble != "claiming has been failing for 2m" || strings.Contains(text, "w3 says") {
+		t.Errorf("the trouble of w1 is %q, and that of w3 is over:\n%s", s.Workers[0].Trouble, text)
+	}
 	for _, say := range []string{
-		"pending 3, oldest 5m", "; in flight 2 in 1 claim; failed: 1 waiting, 2 parked; 12 events/s",
+		"! w1 says: claiming has been failing for 2m\n", "pending 3, oldest 5m", "; in flight 2 in 1 claim; failed: 1 waiting, 2 parked; 12 events/s",
 		"! living workers have different leases", "! started with --paused and waiting: 1 of 2 living workers; outboxctl resume --all --execute lets them begin", "! long past the lease, and reaped by nobody: 1 claim", "! parked, waiting for a person: 2 events",
 		"order.placed  2        5m", "over since 4", "12.5      live\n", "0.0       paused, waits for resume --all\n", "w3      v0", "99.0      silent since 2", "orders       open     2026-01-02T03:04:00Z  5",
 	} {
