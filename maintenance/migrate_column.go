@@ -20,7 +20,12 @@ const migrateColumnSQL = `SELECT /* outbox:MigrateColumn */ c.column_id, t.name 
        c.is_computed, c.is_sparse, c.is_masked,
        CASE WHEN c.encryption_type IS NULL THEN 0 ELSE 1 END AS is_encrypted,
        CONVERT(NVARCHAR(128), DATABASEPROPERTYEX(DB_NAME(), 'Collation')) AS database_collation,
-       CONVERT(INT, COLLATIONPROPERTY(@collation, 'CodePage')) AS code_page
+       CONVERT(INT, COLLATIONPROPERTY(@collation, 'CodePage')) AS code_page,
+       (SELECT k.name
+        FROM   sys.columns AS i
+        INNER JOIN sys.types AS k ON k.user_type_id = i.system_type_id
+        WHERE  i.object_id = c.object_id
+        AND    i.name = N'id') AS id_type
 FROM   sys.columns AS c
 INNER JOIN sys.types AS t ON t.user_type_id = c.system_type_id
 WHERE  c.object_id = OBJECT_ID(@table)
@@ -42,6 +47,11 @@ type migrationColumn struct {
 	toLength    int // bytes, -1 for MAX
 	toCollation string
 	toUTF8      bool
+
+	// idType is that of the column id, in lower case; the others are the ids that
+	// it holds.
+	idType              string
+	lowestID, highestID int64
 }
 
 // readColumn reads the column and works out its new type.
@@ -53,10 +63,11 @@ func (m Migration) readColumn(ctx context.Context, conn *sql.Conn) (*migrationCo
 	var c migrationColumn
 	var database string
 	var codePage sql.NullInt64
+	var idType sql.NullString
 	row := conn.QueryRowContext(ctx, migrateColumnSQL,
 		sql.Named("table", m.Events()), sql.Named("column", m.Column), sql.Named("collation", asked))
 	err := row.Scan(&c.id, &c.kind, &c.bytes, &c.collation, &c.nullable, &c.alias, &c.computed, &c.sparse, &c.masked, &c.encrypted,
-		&database, &codePage)
+		&database, &codePage, &idType)
 	if errors.Is(err, sql.ErrNoRows) {
 		return nil, fmt.Errorf("the table %s or its column %s cannot be seen: it is not there, has another name, or the login has no right on it: %w", m.Names, m.Column, worker.ErrPermanent)
 	}
@@ -64,6 +75,9 @@ func (m Migration) readColumn(ctx context.Context, conn *sql.Conn) (*migrationCo
 		return nil, fmt.Errorf("read the column %s of %s: %w", m.Column, m.Names, err)
 	}
 	c.kind = strings.ToLower(c.kind)
+	if err := c.walk(idType.String); err != nil {
+		return nil, fmt.Errorf("the table %s %w", m.Names, err)
+	}
 	switch {
 	case m.Collation == "":
 		c.toCollation = c.collation
@@ -89,6 +103,19 @@ func (m Migration) readColumn(ctx context.Context, conn *sql.Conn) (*migrationCo
 		c.toLength, _ = strconv.Atoi(m.Length) // Validate has looked at it
 	}
 	return &c, nil
+}
+
+// walk prepares for a walk along the ids.
+func (c *migrationColumn) walk(idType string) error {
+	var ok bool
+	c.idType = strings.ToLower(idType)
+	if c.lowestID, c.highestID, ok = idRange(c.idType); ok {
+		return nil
+	}
+	if idType == "" {
+		return fmt.Errorf("has no column id, in whose order the text is checked: %w", ErrSetting)
+	}
+	return fmt.Errorf("has an id of type %s, and the text is checked in the order of whole numbers: %w", strings.ToUpper(idType), ErrSetting)
 }
 
 // before and after are the column as T-SQL declares it.

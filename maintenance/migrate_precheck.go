@@ -5,7 +5,6 @@ import (
 	"database/sql"
 	"errors"
 	"fmt"
-	"math"
 	"strconv"
 	"strings"
 	"time"
@@ -22,13 +21,14 @@ import (
 // page otherwise. VARCHAR(MAX) never cuts, so that the bytes are counted in full.
 //
 // Characters are half the bytes of NVARCHAR, as its (n) counts them: LEN leaves
-// trailing spaces out.
-const migrateWindowSQL = `DECLARE @through BIGINT;
+// trailing spaces out. The casts keep the comparisons in the type of id, which a seek
+// needs.
+const migrateWindowSQL = `DECLARE @through {id_t};
 
 SELECT /* outbox:MigrateWindow */ @through = MAX(w.id)
 FROM   (SELECT TOP (@rows) e.id
         FROM   {events} AS e
-        WHERE  e.id >= @from
+        WHERE  e.id >= CAST(@from AS {id_t})
         ORDER BY e.id) AS w;
 
 SELECT /* outbox:MigrateWindow */ @through AS through_id,
@@ -57,7 +57,7 @@ FROM   (SELECT CAST(DATALENGTH(e.{column}) AS BIGINT) AS wide_bytes,
                             CONVERT(VARCHAR(MAX), k.coded_utf8) AS utf8) AS n
         CROSS APPLY (SELECT CONVERT(NVARCHAR(MAX), n.narrow) COLLATE Latin1_General_100_BIN2 AS back,
                             CONVERT(NVARCHAR(MAX), n.utf8) COLLATE Latin1_General_100_BIN2 AS utf8_back) AS b
-        WHERE  e.id >= @from
+        WHERE  e.id >= CAST(@from AS {id_t})
         AND    e.id <= @through) AS c
 OPTION (MAXDOP 1);`
 
@@ -148,15 +148,15 @@ func (m Migration) checkRows(ctx context.Context, do run, c *migrationColumn, r 
 		return err
 	}
 	text := m.fill(migrateWindowSQL, c)
-	from, window := int64(math.MinInt64), int64(firstWindow)
+	r.nextID = c.lowestID
 	if m.FromID != nil {
-		from = *m.FromID
-		r.FromID = strconv.FormatInt(from, 10)
+		r.FromID = strconv.FormatInt(*m.FromID, 10)
+		r.nextID = max(r.nextID, *m.FromID)
 		total = 0 // of what is left, nobody knows
 	}
-	r.nextID = from
+	window := int64(firstWindow)
 	m.Progress(Progress{Stage: stage, Total: total, Unit: "rows"})
-	for {
+	for r.nextID <= c.highestID {
 		if ctx.Err() != nil {
 			return context.Cause(ctx)
 		}
@@ -169,8 +169,7 @@ func (m Migration) checkRows(ctx context.Context, do run, c *migrationColumn, r 
 			return err
 		}
 		if !w.through.Valid {
-			r.Complete = m.FromID == nil
-			return nil
+			break
 		}
 		if room := maxSamples - len(r.Samples); room > 0 && w.lossy+w.tooLong > 0 {
 			if err := m.readSamples(ctx, do, c, r, r.nextID, w.through.Int64, room); err != nil {
@@ -179,9 +178,8 @@ func (m Migration) checkRows(ctx context.Context, do run, c *migrationColumn, r 
 		}
 		r.add(w)
 		m.Progress(Progress{Stage: stage, Done: r.Rows, Total: total, Unit: "rows"})
-		if w.through.Int64 == math.MaxInt64 {
-			r.Complete = m.FromID == nil
-			return nil
+		if w.through.Int64 == c.highestID {
+			break
 		}
 		r.nextID = w.through.Int64 + 1
 		switch took := time.Since(begun); {
@@ -191,6 +189,8 @@ func (m Migration) checkRows(ctx context.Context, do run, c *migrationColumn, r 
 			window = max(window/2, smallestWindow)
 		}
 	}
+	r.Complete = m.FromID == nil
+	return nil
 }
 
 // migrationWindow is one answer of migrateWindowSQL.
@@ -229,6 +229,7 @@ func (m Migration) fill(text string, c *migrationColumn) string {
 		"{column_name}", m.Column,
 		"{collation}", c.toCollation,
 		"{length}", strconv.Itoa(c.toLength),
+		"{id_t}", strings.ToUpper(c.idType),
 		"{type}", fmt.Sprintf("VARCHAR(%s)", lengthText(c.toLength)),
 	).Replace(text)
 	return m.Names.Replacer().Replace(text)

@@ -248,15 +248,51 @@ SELECT @first + s.value, 'order', '1', 'order-placed', N'text' FROM GENERATE_SER
 	b.nextID += n
 }
 
-// Ids at the ends of BIGINT are rows like others.
+// Ids at the ends of their type are rows like others, and compared in it.
 func TestCheckReachesTheEndsOfTheIDs(t *testing.T) {
-	b := newOldTable(t, scripts.Options{})
-	for _, id := range []int64{math.MinInt64, -1, 0, math.MaxInt64} {
-		b.nextID = id
-		b.exec(insertRow, sql.Named("id", id), sql.Named("payload", "ā"), sql.Named("headers", nil))
+	for kind, ids := range map[string][]int64{
+		"BIGINT":   {math.MinInt64, -1, 0, math.MaxInt64},
+		"INT":      {math.MinInt32, -1, 0, math.MaxInt32},
+		"SMALLINT": {math.MinInt16, -1, 0, math.MaxInt16},
+	} {
+		t.Run(kind, func(t *testing.T) {
+			b := newOldTable(t, scripts.Options{})
+			b.exec(`DROP TABLE {events}; CREATE TABLE {events} (id ` + kind + ` NOT NULL PRIMARY KEY, payload NVARCHAR(10) NOT NULL)`)
+			for _, id := range ids {
+				b.exec(`INSERT INTO {events} (id, payload) VALUES (@id, N'ā')`, sql.Named("id", id))
+			}
+			m := b.migration()
+			if r := check(t, m); r.Rows != 4 || r.LossyRows != 4 || len(r.Samples) != 4 || !r.Complete {
+				t.Errorf("%+v", r)
+			}
+			for from, rows := range map[int64]int64{math.MinInt64: 4, 1: 1, ids[3]: 1, math.MaxInt64: 1} {
+				if from > ids[3] {
+					rows = 0
+				}
+				m.FromID = &from
+				if r := check(t, m); r.Rows != rows || r.Complete {
+					t.Errorf("from %d: %+v", from, r)
+				}
+			}
+			for _, s := range b.server.Statements() {
+				if (s.Name == "MigrateWindow" || s.Name == "MigrateSamples") && strings.Contains(strings.Join(s.Texts, ""), "e.id >= @from") {
+					t.Errorf("%s compares the id with a BIGINT:\n%s", s.Name, s.Texts[0])
+				}
+			}
+		})
 	}
-	if r := check(t, b.migration()); r.Rows != 4 || r.LossyRows != 4 || !r.Complete {
-		t.Errorf("%+v", r)
+}
+
+func TestCheckWalksWholeNumbers(t *testing.T) {
+	for columns, want := range map[string]string{
+		"id UNIQUEIDENTIFIER NOT NULL PRIMARY KEY": "an id of type UNIQUEIDENTIFIER",
+		"number BIGINT NOT NULL PRIMARY KEY":       "no column id",
+	} {
+		b := newOldTable(t, scripts.Options{})
+		b.exec(`DROP TABLE {events}; CREATE TABLE {events} (` + columns + `, payload NVARCHAR(10) NOT NULL)`)
+		if _, err := b.migration().Check(t.Context()); !errors.Is(err, maintenance.ErrSetting) || !strings.Contains(err.Error(), want) {
+			t.Errorf("%s: %v", columns, err)
+		}
 	}
 }
 

@@ -21,8 +21,8 @@ CROSS APPLY (SELECT e.{column} COLLATE {collation} AS coded,
                     e.{column} COLLATE Latin1_General_100_BIN2 AS wide) AS k
 CROSS APPLY (SELECT CONVERT(VARCHAR(MAX), k.coded) AS narrow) AS n
 CROSS APPLY (SELECT CONVERT(NVARCHAR(MAX), n.narrow) COLLATE Latin1_General_100_BIN2 AS back) AS b
-WHERE  e.id >= @from
-AND    e.id <= @through
+WHERE  e.id >= CAST(@from AS {id_t})
+AND    e.id <= CAST(@through AS {id_t})
 AND    (b.back <> k.wide
         OR DATALENGTH(b.back) <> DATALENGTH(k.wide)
         OR (@length > 0 AND DATALENGTH(n.narrow) > @length))

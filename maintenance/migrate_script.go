@@ -8,7 +8,7 @@ import (
 
 // The check of a script: the same as migrateWindowSQL, in one batch. THROW ends
 // the batch, so that what stands behind it is not run.
-const migrateScriptCheckSQL = `DECLARE @from BIGINT, @through BIGINT, @lossy BIGINT = 0, @too_long BIGINT = 0, @message NVARCHAR(2000);
+const migrateScriptCheckSQL = `DECLARE @from {id_t}, @through {id_t}, @lossy BIGINT = 0, @too_long BIGINT = 0, @message NVARCHAR(2000);
 
 SELECT /* outbox:MigrateScriptCheck */ @from = MIN(e.id)
 FROM   {events} AS e;

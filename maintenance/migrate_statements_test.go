@@ -38,7 +38,7 @@ func filledMigration(text string) (list []string) {
 		{"headers", "SQL_Latin1_General_CP1_CI_AS", 2000},
 	} {
 		m := Migration{Column: c.column}
-		list = append(list, m.fill(text, &migrationColumn{toCollation: c.collation, toLength: c.length}))
+		list = append(list, m.fill(text, &migrationColumn{toCollation: c.collation, toLength: c.length, idType: "bigint"}))
 	}
 	return list
 }

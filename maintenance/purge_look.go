@@ -3,7 +3,6 @@ package maintenance
 import (
 	"context"
 	"database/sql"
-	"math"
 	"strings"
 	"time"
 
@@ -175,18 +174,3 @@ func (s purgeTexts) after(last int64) (next int64, more bool) {
 
 // atUTC is a time as DATETIME2: a time.Time would travel as DATETIMEOFFSET.
 func atUTC(t time.Time) civil.DateTime { return civil.DateTimeOf(t.UTC()) }
-
-// idRange are the ids that a type holds.
-func idRange(kind string) (lowest, highest int64, ok bool) {
-	switch kind {
-	case "bigint":
-		return math.MinInt64, math.MaxInt64, true
-	case "int":
-		return math.MinInt32, math.MaxInt32, true
-	case "smallint":
-		return math.MinInt16, math.MaxInt16, true
-	case "tinyint":
-		return 0, math.MaxUint8, true
-	}
-	return 0, 0, false
-}
