@@ -12,9 +12,10 @@ type Hours struct{ From, Until time.Duration }
 
 const day = 24 * time.Hour
 
-// ParseHours reads 01:00-05:00; the end of the day is 24:00.
+// ParseHours reads 01:00-05:00, which may have UTC behind it as String writes it;
+// the end of the day is 24:00.
 func ParseHours(text string) (Hours, error) {
-	from, until, ok := strings.Cut(text, "-")
+	from, until, ok := strings.Cut(strings.TrimSuffix(text, " UTC"), "-")
 	if !ok {
 		return Hours{}, fmt.Errorf("%q is no window of hours, want 01:00-05:00", text)
 	}

@@ -34,6 +34,8 @@ func TestHoursLeft(t *testing.T) {
 		}
 		if got := hours.String(); got != c.hours+" UTC" {
 			t.Errorf("%s is written %s", c.hours, got)
+		} else if again, err := maintenance.ParseHours(got); err != nil || again != hours {
+			t.Errorf("%s is read as %s, %v", got, again, err)
 		}
 		clock, err := time.Parse("15:04", c.now)
 		if err != nil {
@@ -54,7 +56,7 @@ func TestHoursLeft(t *testing.T) {
 }
 
 func TestParseHoursRefuses(t *testing.T) {
-	for _, text := range []string{"", "01:00", "01:00-", "-05:00", "1-5", "25:00-26:00", "01:00-01:00", "24:00-05:00", "01:00-24:01", "01:00-05:60", "01:00-05:00-06:00", "a-b"} {
+	for _, text := range []string{"", "01:00", "01:00-", "-05:00", "1-5", "25:00-26:00", "01:00-01:00", "24:00-05:00", "01:00-24:01", "01:00-05:60", "01:00-05:00-06:00", "a-b", "01:00-05:00 CET", "UTC"} {
 		if h, err := maintenance.ParseHours(text); err == nil {
 			t.Errorf("%q is read as %s", text, h)
 		}

@@ -21,7 +21,8 @@ type Rebuild struct {
 	Target
 	// Index is the only one that is looked at; empty for all of the table.
 	Index string
-	// FillFactor of what is rebuilt, 1 to 100; default 98.
+	// FillFactor of what is rebuilt, 1 to 100; default 98. Below
+	// sqlserver.LeastFillFactor there is a warning.
 	FillFactor int
 	// Offline rebuilds while nobody else can use the table, for editions that
 	// cannot do it online.
@@ -265,6 +266,9 @@ func (r Rebuild) warn(report *RebuildReport) {
 		add("while it runs, writes of the table cost up to twice as much, and in a rare deadlock the server ends a statement of an application or a worker (error 1205), not the rebuild")
 	} else {
 		add("offline: nobody reads or writes the table until it is done; the worker waits and goes on by itself")
+	}
+	if r.FillFactor < sqlserver.LeastFillFactor && slices.ContainsFunc(report.Indexes, func(i RebuildIndex) bool { return i.Action == RebuildWhole }) {
+		add("fill factor %d leaves %d %% of every page empty for good: ids ascend and rows do not grow, so that nothing comes into the room, and memory, reads and backups carry it", r.FillFactor, 100-r.FillFactor)
 	}
 	whole := int64(0)
 	for _, i := range report.Indexes {

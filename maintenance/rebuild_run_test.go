@@ -94,6 +94,26 @@ func indexOf(t *testing.T, r maintenance.RebuildReport, name string) maintenance
 	return r.Indexes[at]
 }
 
+// Room in the pages is never filled: whoever asks for it is told, before anything
+// is written.
+func TestRebuildWarnsOfALowFillFactor(t *testing.T) {
+	b := newTable(t, emulator.Config{}, scripts.Options{})
+	for _, c := range []struct {
+		fillFactor   int
+		force, warns bool
+	}{{10, true, true}, {94, true, true}, {95, true, false}, {0, true, false}, {10, false, false}} {
+		r := b.rebuild()
+		r.Index, r.FillFactor, r.Force = pk, c.fillFactor, c.force
+		plan, err := r.Plan(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := strings.Contains(strings.Join(plan.Warnings, "\n"), "of every page empty for good"); got != c.warns {
+			t.Errorf("%+v: warnings %q", c, plan.Warnings)
+		}
+	}
+}
+
 func TestRebuildOnlyWhatGains(t *testing.T) {
 	t.Cleanup(func() { goleak.VerifyNone(t) })
 	b := newTable(t, emulator.Config{}, scripts.Options{})

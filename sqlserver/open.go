@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 	"time"
+	"unicode"
 
 	mssql "github.com/microsoft/go-mssqldb"
 	"github.com/microsoft/go-mssqldb/azuread"
@@ -51,7 +52,7 @@ type Options struct {
 func Open(dsn string, o Options) (*sql.DB, error) {
 	u, entra, err := parseDSN(dsn)
 	if err != nil {
-		return nil, fmt.Errorf("sql dsn: %w", err)
+		return nil, fmt.Errorf("the DSN %w", err)
 	}
 	q := u.Query()
 	setDefault(q, "app name", o.AppName)
@@ -65,17 +66,17 @@ func Open(dsn string, o Options) (*sql.DB, error) {
 
 	config, err := msdsn.Parse(u.String())
 	if err != nil {
-		return nil, fmt.Errorf("sql dsn: %s", withoutSecrets(err, u))
+		return nil, fmt.Errorf("the DSN cannot be used: %s", withoutSecrets(err, u))
 	}
 	// The driver would read every time of the table as one of that zone, and
 	// the ids of messages are made from such a time.
 	if zone := config.Encoding.GetTimezone(); zone.String() != time.UTC.String() {
-		return nil, fmt.Errorf("sql dsn: the parameter timezone is %q: the times in the table are UTC, leave it out", zone)
+		return nil, fmt.Errorf("the DSN has a parameter timezone, %q: the times in the table are UTC, leave it out", zone)
 	}
 	inner := mssql.NewConnectorConfig(config)
 	if entra {
 		if inner, err = azuread.NewConnector(u.String()); err != nil {
-			return nil, fmt.Errorf("sql dsn: %s", withoutSecrets(err, u))
+			return nil, fmt.Errorf("the DSN cannot be used: %s", withoutSecrets(err, u))
 		}
 	}
 	db := sql.OpenDB(newConnector(inner, config.KeepAlive))
@@ -133,6 +134,9 @@ func parseDSN(dsn string) (u *url.URL, entra bool, err error) {
 	}
 	if strings.Contains(dsn, ";") && !strings.Contains(dsn, "://") {
 		return nil, false, errors.New("is an ADO connection string: want a URL, sqlserver://host?database=name&fedauth=ActiveDirectoryManagedIdentity or sqlserver://user:password@host?database=name")
+	}
+	if strings.TrimSpace(dsn) != dsn || strings.ContainsFunc(dsn, unicode.IsControl) {
+		return nil, false, errors.New("has white space at an end or a control character in it: what is read from a file ends in a line break")
 	}
 	u, err = url.Parse(dsn)
 	if err != nil {

@@ -217,16 +217,18 @@ func idIndexDefects(indexes map[string]index, names Names) []defect {
 	if by.sequential.Valid && !by.sequential.Bool {
 		add(Should, fmt.Sprintf("the index %s has OPTIMIZE_FOR_SEQUENTIAL_KEY = OFF: inserts of a burst convoy at its last page", by.name), alter+"SET (OPTIMIZE_FOR_SEQUENTIAL_KEY = ON);", "")
 	}
-	if by.fillFactor > 0 && by.fillFactor < leastFillFactor {
+	if by.fillFactor > 0 && by.fillFactor < LeastFillFactor {
 		add(Should, fmt.Sprintf("the index %s has fill factor %d: a rebuild leaves room for growth that never comes, as the flip writes fixed-length columns", by.name, by.fillFactor),
 			"", "outboxctl rebuild says what a rebuild would free")
 	}
 	return found
 }
 
-// leastFillFactor is where leaving room begins to cost: the script's 98 and
-// anything near it are fine.
-const leastFillFactor = 95
+// LeastFillFactor is where leaving room begins to cost: the script's 98 and
+// anything near it are fine. New rows are never put into the room that a fill factor
+// left behind them where keys ascend, and reads cost as much more as there is of it
+// (sql-docs, specify-fill-factor-for-an-index.md).
+const LeastFillFactor = 95
 
 // moreIndexDefects are what costs more than it has to.
 func moreIndexDefects(indexes map[string]index, names Names) []defect {

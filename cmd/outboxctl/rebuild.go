@@ -16,7 +16,7 @@ import (
 
 type rebuildCmd struct {
 	Index           string        `env:"-" placeholder:"NAME" help:"Only this index. Default: all of the table."`
-	FillFactor      int           `env:"-" name:"fillfactor" default:"98" placeholder:"PERCENT" help:"How full the pages are made, 1 to 100. Default 98: rows do not grow."`
+	FillFactor      int           `env:"-" name:"fillfactor" default:"98" placeholder:"PERCENT" help:"How full the pages are made, 1 to 100. Default 98: rows do not grow. Below 95 the plan has a warning."`
 	Online          bool          `env:"-" xor:"online" help:"While others work: the default."`
 	Offline         bool          `env:"-" xor:"online" help:"While nobody can use the table, for editions that cannot do it online."`
 	MaxDuration     time.Duration `env:"-" default:"60m" help:"Pause a resumable rebuild after so long, and begin no other; whole minutes to 168h. One that is not resumable runs to its end."`
