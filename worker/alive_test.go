@@ -83,9 +83,7 @@ func TestAlive(t *testing.T) {
 				if c.stuck != "" {
 					time.Sleep(15 * time.Minute)
 				}
-				if err := stop(); err != nil {
-					t.Fatal(err)
-				}
+				stop()
 				if err := w.Alive(); err != nil {
 					t.Errorf("after the stop: %v", err)
 				}

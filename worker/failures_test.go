@@ -31,9 +31,7 @@ func TestHangingProbeHoldsUpNothingForGood(t *testing.T) {
 		if err := w.Ready(); err != nil {
 			t.Errorf("not ready: %v", err)
 		}
-		if err := stop(); err != nil {
-			t.Fatal(err)
-		}
+		stop()
 		if got := store.count("processed"); got != 10 {
 			t.Errorf("%d of 10 events were processed after the network came back", got)
 		}
@@ -45,12 +43,7 @@ func TestHangingProbeHoldsUpNothingForGood(t *testing.T) {
 func TestOneBadSettleHoldsUpNoOther(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		store, sent := newFakeStore(), &journal{}
-		store.setFail(func(call string, _ int) error {
-			if call == "Settle" {
-				return errors.New("a trigger on the table says no")
-			}
-			return nil
-		})
+		store.fails("Settle", errors.New("a trigger on the table says no"))
 		broker := publisherFunc(func(ctx context.Context, events []Event) []Outcome {
 			if events[0].Type == "bad" {
 				return all(len(events), Outcome{Verdict: Refused, Err: errors.New("no JSON")})
@@ -63,9 +56,7 @@ func TestOneBadSettleHoldsUpNoOther(t *testing.T) {
 			store.add("good", 1)
 			time.Sleep(time.Second)
 		}
-		if err := stop(); err != nil {
-			t.Fatal(err)
-		}
+		stop()
 		for id := int64(2); id <= 301; id++ {
 			if got := sent.times(id); got != 1 {
 				t.Fatalf("event %d was sent %d times, want once", id, got)
@@ -81,9 +72,7 @@ func TestHangingSettleIsTriedAgainInsideTheLease(t *testing.T) {
 		store.setHang(func(call string) bool { return call == "SettleSent" && store.called(call) == 1 })
 		_, stop := start(t, Config{Store: store, Publisher: sent, EventTypes: []string{"a"}})
 		time.Sleep(3 * DefaultLease)
-		if err := stop(); err != nil {
-			t.Fatal(err)
-		}
+		stop()
 		if err := sent.check(10); err != nil {
 			t.Error(err)
 		}
@@ -96,12 +85,7 @@ func TestReadableButNotWritableIsOneOutage(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		store := newFakeStore()
 		store.add("a", 10)
-		store.setFail(func(call string, _ int) error {
-			if call == "Claim" {
-				return errors.New("3906: the database is read-only")
-			}
-			return nil
-		})
+		store.fails("Claim", errors.New("3906: the database is read-only"))
 		logs, seen := observer.New(zap.InfoLevel)
 		w, stop := start(t, Config{Store: store, Publisher: publishAll, EventTypes: []string{"a"}, Logger: zap.New(logs)})
 		for range 600 {
@@ -113,26 +97,17 @@ func TestReadableButNotWritableIsOneOutage(t *testing.T) {
 		if got := seen.Len(); got != 1 {
 			t.Errorf("%d log lines for one outage: %v", got, seen.All())
 		}
-		if err := stop(); err != nil {
-			t.Fatal(err)
-		}
+		stop()
 	})
 }
 
 func TestProbesBackOffWhileTheDatabaseIsAway(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		store := newFakeStore()
-		store.setFail(func(call string, _ int) error {
-			if call == "Pending" {
-				return errAway
-			}
-			return nil
-		})
+		store.fails("Pending", errAway)
 		_, stop := start(t, Config{Store: store, Publisher: publishAll, EventTypes: []string{"a"}, IdlePoll: 5 * time.Millisecond})
 		time.Sleep(10 * time.Minute)
-		if err := stop(); err != nil {
-			t.Fatal(err)
-		}
+		stop()
 		if got := store.called("Pending"); got > 300 {
 			t.Errorf("%d probes in ten minutes of an outage, want one every few seconds", got)
 		}
@@ -151,9 +126,7 @@ func TestDeadDestinationIsGivenFewEvents(t *testing.T) {
 		})
 		_, stop := start(t, Config{Store: store, Publisher: broker, EventTypes: []string{"down"}})
 		time.Sleep(10 * time.Minute)
-		if err := stop(); err != nil {
-			t.Fatal(err)
-		}
+		stop()
 		// The first batches of both lanes, then trials of ten.
 		if got := store.claimedEvents(); got > 2500 {
 			t.Errorf("%d events were claimed in ten minutes for a destination that is down", got)
@@ -167,20 +140,13 @@ func TestDeadDestinationIsGivenFewEvents(t *testing.T) {
 func TestPausedWorkerThatWaitedForTheDatabaseIsReady(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		store := newFakeStore()
-		store.setFail(func(call string, nth int) error {
-			if call == "Check" && nth == 1 {
-				return errAway
-			}
-			return nil
-		})
+		store.failsFirst("Check", 1, errAway)
 		w, stop := start(t, Config{Store: store, Publisher: publishAll, EventTypes: []string{"a"}, Paused: true})
 		time.Sleep(time.Minute)
 		if err := w.Ready(); err != nil {
 			t.Errorf("not ready a minute after the database came: %v", err)
 		}
-		if err := stop(); err != nil {
-			t.Fatal(err)
-		}
+		stop()
 		if w.Ready() == nil {
 			t.Error("still ready after the stop")
 		}
@@ -208,13 +174,7 @@ func TestDrainWaitsForWhatItGaveUp(t *testing.T) {
 			}
 			return nil
 		})
-		w, err := New(Config{Store: store, Publisher: broker, EventTypes: []string{"a"}, Drain: true})
-		if err != nil {
-			t.Fatal(err)
-		}
-		if err := w.Run(t.Context()); err != nil {
-			t.Fatal(err)
-		}
+		drain(t, Config{Store: store, Publisher: broker, EventTypes: []string{"a"}, Drain: true})
 		if err := sent.check(10); err != nil {
 			t.Error(err)
 		}
@@ -229,13 +189,7 @@ func TestDrainWaitsForClaimsOfOthers(t *testing.T) {
 		if _, err := store.Claim(t.Context(), ClaimRequest{EventType: "a", Batch: 10}); err != nil {
 			t.Fatal(err)
 		}
-		w, err := New(Config{Store: store, Publisher: sent, EventTypes: []string{"a"}, Drain: true})
-		if err != nil {
-			t.Fatal(err)
-		}
-		if err := w.Run(t.Context()); err != nil {
-			t.Fatal(err)
-		}
+		drain(t, Config{Store: store, Publisher: sent, EventTypes: []string{"a"}, Drain: true})
 		if err := sent.check(10); err != nil {
 			t.Error(err)
 		}
@@ -245,18 +199,11 @@ func TestDrainWaitsForClaimsOfOthers(t *testing.T) {
 func TestUnrelatedTroubleIsNotCalledReaping(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		store := newFakeStore()
-		store.setFail(func(call string, _ int) error {
-			if call == "DiscoverPending" {
-				return errAway
-			}
-			return nil
-		})
+		store.fails("DiscoverPending", errAway)
 		logs, seen := observer.New(zap.InfoLevel)
 		_, stop := start(t, Config{Store: store, Publisher: publishAll, EventTypes: []string{"a"}, Logger: zap.New(logs)})
 		time.Sleep(10 * time.Minute)
-		if err := stop(); err != nil {
-			t.Fatal(err)
-		}
+		stop()
 		if seen.Len() != 1 || seen.FilterMessageSnippet("without a route").Len() != 1 {
 			t.Errorf("log lines %v, want the one of its own outage", seen.All())
 		}
@@ -283,9 +230,7 @@ func TestRowsTakeTheirRouteWhateverTheirSpelling(t *testing.T) {
 			if got := w.Status(); len(got.Unrouted) != 0 || len(got.EventTypes) != 1 {
 				t.Errorf("discover %v: status %+v, want the one routed type", discover, got)
 			}
-			if err := stop(); err != nil {
-				t.Fatal(err)
-			}
+			stop()
 			if got := routed.Load(); got != 3 {
 				t.Errorf("discover %v: %d of 3 events took the route of their type", discover, got)
 			}
@@ -331,9 +276,7 @@ func TestReadyAgainWithTheFirstBatchThatPasses(t *testing.T) {
 		if got := seen.FilterMessageSnippet("publishing to").Len(); got != 2 || len(w.Status().Breakers) != 0 {
 			t.Errorf("%d log lines of one outage, breakers %+v", got, w.Status().Breakers)
 		}
-		if err := stop(); err != nil {
-			t.Fatal(err)
-		}
+		stop()
 	})
 }
 
@@ -343,18 +286,11 @@ func TestAFailingHeartbeatShows(t *testing.T) {
 		store := newFakeStore()
 		w, stop := start(t, Config{Store: store, Publisher: publishAll, EventTypes: []string{"a"}})
 		time.Sleep(time.Minute)
-		store.setFail(func(call string, _ int) error {
-			if call == "Heartbeat" {
-				return errors.New("229: permission denied")
-			}
-			return nil
-		})
+		store.fails("Heartbeat", errors.New("229: permission denied"))
 		time.Sleep(time.Minute)
 		if err := w.Ready(); err == nil {
 			t.Error("ready although the heartbeat is denied")
 		}
-		if err := stop(); err != nil {
-			t.Fatal(err)
-		}
+		stop()
 	})
 }

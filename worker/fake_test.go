@@ -3,6 +3,7 @@ package worker
 import (
 	"context"
 	"fmt"
+	"math"
 	"slices"
 	"strings"
 	"sync"
@@ -103,6 +104,18 @@ func (s *fakeStore) setHang(f func(call string) bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.hang = f
+}
+
+// fails has every call of a kind fail, failsFirst the first n.
+func (s *fakeStore) fails(call string, err error) { s.failsFirst(call, math.MaxInt, err) }
+
+func (s *fakeStore) failsFirst(call string, n int, err error) {
+	s.setFail(func(c string, nth int) error {
+		if c == call && nth <= n {
+			return err
+		}
+		return nil
+	})
 }
 
 // stick keeps the nth call of a kind for so long, whatever its context says.

@@ -29,8 +29,6 @@ func TestIdleWorkerAsksForLittle(t *testing.T) {
 		if n := store.called("RetryDue"); n != 1 {
 			t.Errorf("what is due was brought back %d times, want once", n)
 		}
-		if err := stop(); err != nil {
-			t.Fatal(err)
-		}
+		stop()
 	})
 }

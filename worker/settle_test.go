@@ -83,9 +83,7 @@ func TestLostReceiptsAreThoseOfTheReaper(t *testing.T) {
 					Publisher: publisherFunc(func(_ context.Context, events []Event) []Outcome { return all(len(events), c.outcome) }),
 				})
 				time.Sleep(10 * time.Second)
-				if err := stop(); err != nil {
-					t.Fatal(err)
-				}
+				stop()
 				if seen.receipts != 1 || seen.lost != c.lost {
 					t.Errorf("%d claims settled, %d lost, want 1 and %d", seen.receipts, seen.lost, c.lost)
 				}
@@ -113,9 +111,7 @@ func TestClaimsThatEndTogetherShareAStatement(t *testing.T) {
 		if n := store.called("SettleSent"); n != 1 || store.openReceipts() != 0 {
 			t.Errorf("two claims took %d statements, %d receipts are left", n, store.openReceipts())
 		}
-		if err := stop(); err != nil {
-			t.Fatal(err)
-		}
+		stop()
 	})
 }
 
@@ -125,12 +121,7 @@ func TestUnsettledClaimsAreBounded(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		store := newFakeStore()
 		store.add("a", 5000)
-		store.setFail(func(call string, _ int) error {
-			if call == "SettleSent" {
-				return errAway
-			}
-			return nil
-		})
+		store.fails("SettleSent", errAway)
 		const lanes, inFlight = 2, 2
 		w, stop := start(t, Config{Store: store, Publisher: publishAll, EventTypes: []string{"a"}, Batch: 1, Lanes: lanes, MaxInFlight: inFlight})
 		time.Sleep(DefaultLease / 2)
@@ -139,9 +130,7 @@ func TestUnsettledClaimsAreBounded(t *testing.T) {
 			t.Errorf("%d claims are open, want at most %d", n, most)
 		}
 		store.setFail(nil)
-		if err := stop(); err != nil {
-			t.Fatal(err)
-		}
+		stop()
 	})
 }
 
@@ -166,9 +155,7 @@ func TestTheReceiptsLeaseCounts(t *testing.T) {
 		if took := <-sending; took > LongestPublishDeadline(lease) {
 			t.Errorf("events were being sent %s after their claim, under a lease of %s", took, lease)
 		}
-		if err := stop(); err != nil {
-			t.Fatal(err)
-		}
+		stop()
 	})
 }
 
@@ -177,20 +164,13 @@ func TestRefusedClaimsBackOff(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		store := newFakeStore()
 		store.add("a", 1)
-		store.setFail(func(call string, _ int) error {
-			if call == "Claim" {
-				return errAway
-			}
-			return nil
-		})
+		store.fails("Claim", errAway)
 		_, stop := start(t, Config{Store: store, Publisher: publishAll, EventTypes: []string{"a"}, Lanes: 1})
 		time.Sleep(5 * time.Minute)
 		// Pauses of 5 s, down to half with their jitter.
 		if n := store.called("Claim"); n > 130 {
 			t.Errorf("%d claims in five minutes", n)
 		}
-		if err := stop(); err != nil {
-			t.Fatal(err)
-		}
+		stop()
 	})
 }

@@ -14,8 +14,8 @@ import (
 	"go.uber.org/zap/zaptest/observer"
 )
 
-// start runs a worker in the background; stop ends it and returns Run's error.
-func start(t *testing.T, cfg Config) (w *Worker, stop func() error) {
+// start runs a worker in the background; stop ends it, and Run must have no error.
+func start(t *testing.T, cfg Config) (w *Worker, stop func()) {
 	t.Helper()
 	w, err := New(cfg)
 	if err != nil {
@@ -24,9 +24,24 @@ func start(t *testing.T, cfg Config) (w *Worker, stop func() error) {
 	ctx, cancel := context.WithCancel(t.Context())
 	done := make(chan error, 1)
 	go func() { done <- w.Run(ctx) }()
-	return w, func() error {
+	return w, func() {
+		t.Helper()
 		cancel()
-		return <-done
+		if err := <-done; err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+// drain runs a worker until everything is out.
+func drain(t *testing.T, cfg Config) {
+	t.Helper()
+	w, err := New(cfg)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := w.Run(t.Context()); err != nil {
+		t.Fatal(err)
 	}
 }
 
@@ -37,13 +52,7 @@ func TestDrainSendsEveryEventOnceAndReturns(t *testing.T) {
 		store.add("a", 3000)
 		store.add("b", 7)
 		store.add("c", 1500)
-		w, err := New(Config{Store: store, Publisher: sent, Discover: true, Batch: 100, Lanes: 3, Drain: true})
-		if err != nil {
-			t.Fatal(err)
-		}
-		if err := w.Run(t.Context()); err != nil {
-			t.Fatal(err)
-		}
+		drain(t, Config{Store: store, Publisher: sent, Discover: true, Batch: 100, Lanes: 3, Drain: true})
 		if err := sent.check(4507); err != nil {
 			t.Error(err)
 		}
@@ -67,9 +76,7 @@ func TestStopFinishesWhatIsInHand(t *testing.T) {
 		})
 		_, stop := start(t, Config{Store: store, Publisher: slow, EventTypes: []string{"a"}})
 		<-started
-		if err := stop(); err != nil {
-			t.Fatal(err)
-		}
+		stop()
 		if got := store.count("processed"); got != 10 || store.openReceipts() != 0 {
 			t.Errorf("%d of 10 events are settled as sent, %d receipts are open", got, store.openReceipts())
 		}
@@ -89,9 +96,7 @@ func TestStopGivesBackWhatTheGracePeriodDoesNotAllow(t *testing.T) {
 		_, stop := start(t, Config{Store: store, Publisher: stuck, EventTypes: []string{"a"}, Grace: 4 * time.Second})
 		<-started
 		begun := time.Now()
-		if err := stop(); err != nil {
-			t.Fatal(err)
-		}
+		stop()
 		if took := time.Since(begun); took > 4*time.Second {
 			t.Errorf("the stop took %s, want at most the grace period of 4s", took)
 		}
@@ -114,13 +119,7 @@ func TestBatchesInFlightAreBounded(t *testing.T) {
 			sleep(ctx, time.Second)
 			return all(len(events), Outcome{Verdict: Sent})
 		})
-		w, err := New(Config{Store: store, Publisher: slow, EventTypes: []string{"a"}, Batch: 100, MaxInFlight: 3, Lanes: 2, Drain: true})
-		if err != nil {
-			t.Fatal(err)
-		}
-		if err := w.Run(t.Context()); err != nil {
-			t.Fatal(err)
-		}
+		drain(t, Config{Store: store, Publisher: slow, EventTypes: []string{"a"}, Batch: 100, MaxInFlight: 3, Lanes: 2, Drain: true})
 		if got := most.Load(); got != 3 {
 			t.Errorf("at most %d batches were in flight, want exactly the allowed 3", got)
 		}
@@ -154,9 +153,7 @@ func TestUnsentEventsGoBackAndTheirTypeRests(t *testing.T) {
 		if claims := store.called("Claim"); claims > 40 {
 			t.Errorf("%d claims in a minute of a destination that is down", claims)
 		}
-		if err := stop(); err != nil {
-			t.Fatal(err)
-		}
+		stop()
 		if got := store.count("pending"); got != 50 {
 			t.Errorf("%d of 50 unsent events are pending", got)
 		}
@@ -168,9 +165,7 @@ func TestIdleWorkerAsksRarely(t *testing.T) {
 		store := newFakeStore()
 		_, stop := start(t, Config{Store: store, Publisher: publishAll, EventTypes: []string{"a", "b"}, Lanes: 4})
 		time.Sleep(100 * time.Second)
-		if err := stop(); err != nil {
-			t.Fatal(err)
-		}
+		stop()
 		if got := store.called("Pending"); got > 400 || got < 330 {
 			t.Errorf("%d probes in 100 s idle, want 330 to 400 (one every 250 to 300 ms whatever the lanes)", got)
 		}
@@ -190,9 +185,7 @@ func TestLoneEventCostsOneClaim(t *testing.T) {
 			store.add("a", 1)
 		}
 		time.Sleep(time.Second)
-		if err := stop(); err != nil {
-			t.Fatal(err)
-		}
+		stop()
 		if got := store.called("Claim"); got != 20 {
 			t.Errorf("%d claims for 20 events that came one by one, want 20", got)
 		}
@@ -203,17 +196,10 @@ func TestSettleIsTriedAgainUntilItPasses(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		store := newFakeStore()
 		store.add("a", 10)
-		store.setFail(func(call string, nth int) error {
-			if call == "SettleSent" && nth <= 5 {
-				return errors.New("connection reset")
-			}
-			return nil
-		})
+		store.failsFirst("SettleSent", 5, errors.New("connection reset"))
 		_, stop := start(t, Config{Store: store, Publisher: publishAll, EventTypes: []string{"a"}})
 		time.Sleep(30 * time.Second)
-		if err := stop(); err != nil {
-			t.Fatal(err)
-		}
+		stop()
 		if store.openReceipts() != 0 || store.count("processed") != 10 {
 			t.Errorf("%d receipts are open after the settle could pass", store.openReceipts())
 		}
@@ -249,9 +235,7 @@ func TestRefusedSettleStopsClaiming(t *testing.T) {
 		if err := w.Ready(); err != nil {
 			t.Errorf("still not ready: %v", err)
 		}
-		if err := stop(); err != nil {
-			t.Fatal(err)
-		}
+		stop()
 		if store.count("processed") != 1000 || store.openReceipts() != 0 {
 			t.Errorf("%d of 1000 events were processed, %d receipts are open", store.count("processed"), store.openReceipts())
 		}
@@ -262,12 +246,7 @@ func TestStartWaitsForTheDatabase(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		store := newFakeStore()
 		store.add("a", 10)
-		store.setFail(func(call string, nth int) error {
-			if call == "Check" && nth < 5 {
-				return errors.New("dial tcp: connection refused")
-			}
-			return nil
-		})
+		store.failsFirst("Check", 4, errors.New("dial tcp: connection refused"))
 		logs, seen := observer.New(zap.InfoLevel)
 		w, stop := start(t, Config{Store: store, Publisher: publishAll, EventTypes: []string{"a"}, Logger: zap.New(logs)})
 		synctest.Wait()
@@ -278,9 +257,7 @@ func TestStartWaitsForTheDatabase(t *testing.T) {
 		if err := w.Ready(); err != nil {
 			t.Errorf("not ready a minute later: %v", err)
 		}
-		if err := stop(); err != nil {
-			t.Fatal(err)
-		}
+		stop()
 		if n := seen.FilterMessageSnippet("the database fails").Len(); n != 1 {
 			t.Errorf("%d log lines for one outage at the start, want 1", n)
 		}
@@ -315,9 +292,7 @@ func TestPausedTouchesNothing(t *testing.T) {
 		if store.called("Heartbeat") == 0 {
 			t.Error("a paused worker shows no heartbeat")
 		}
-		if err := stop(); err != nil {
-			t.Fatal(err)
-		}
+		stop()
 	})
 }
 
@@ -331,9 +306,7 @@ func TestReapedBatchGoesOutThroughAnotherClaim(t *testing.T) {
 		}
 		_, stop := start(t, Config{Store: store, Publisher: sent, EventTypes: []string{"a"}})
 		time.Sleep(DefaultLease + 2*DefaultReapEvery)
-		if err := stop(); err != nil {
-			t.Fatal(err)
-		}
+		stop()
 		if err := sent.check(10); err != nil {
 			t.Error(err)
 		}
@@ -356,9 +329,7 @@ func TestPublisherThatBreaksItsContractLosesNothing(t *testing.T) {
 		})
 		_, stop := start(t, Config{Store: store, Publisher: broken, EventTypes: []string{"a"}})
 		time.Sleep(10 * time.Second)
-		if err := stop(); err != nil {
-			t.Fatal(err)
-		}
+		stop()
 		if calls != 2 || store.count("processed") != 10 {
 			t.Errorf("after %d publishes %d of 10 events are processed, want 2 and 10", calls, store.count("processed"))
 		}
@@ -376,9 +347,7 @@ func TestUnroutedTypesAreReportedOnce(t *testing.T) {
 		if got := w.Status().Unrouted; len(got) != 1 || got[0] != "nobody" {
 			t.Errorf("unrouted types are %v, want [nobody]", got)
 		}
-		if err := stop(); err != nil {
-			t.Fatal(err)
-		}
+		stop()
 		if n := seen.FilterMessageSnippet("no route names").Len(); n != 1 {
 			t.Errorf("%d log lines for the same unrouted type, want 1", n)
 		}

@@ -12,10 +12,12 @@ import (
 
 	"go.uber.org/zap"
 	"go.uber.org/zap/zaptest"
+	"go.uber.org/zap/zaptest/observer"
 
 	"azsqloutbox/cmd/outbox-dev/local"
 	"azsqloutbox/cmd/outbox-worker/service"
 	"azsqloutbox/scripts"
+	busemulator "azsqloutbox/servicebus/emulator"
 	"azsqloutbox/sqlserver"
 )
 
@@ -263,5 +265,39 @@ func TestMetricsAndStatusPage(t *testing.T) {
 	}
 	if code, _ := get(t, s.Process.Listen, "/nothing"); code != 404 {
 		t.Errorf("an unknown path answers %d, want 404", code)
+	}
+}
+
+// A stop is said when it begins, with what it waits for, not when it is over: who
+// asked for it would take a silent process for a dead one.
+func TestAStopIsSaidAtOnce(t *testing.T) {
+	stack := startStack(t, local.Config{})
+	unanswered := stack.Bus.Inject(busemulator.Fault{Kind: busemulator.Delay, Entity: local.Entity, Duration: time.Minute})
+	enqueue(t, stack, event("order-placed", "{}"))
+	s := settingsFor(t, stack)
+	s.Process.Grace = 4 * time.Second
+	core, logs := observer.New(zap.InfoLevel)
+	w, err := service.New(s, zap.New(core))
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, stop := context.WithCancel(t.Context())
+	defer stop()
+	done := make(chan error, 1)
+	go func() { done <- w.Run(ctx) }()
+	eventually(t, "an event is on its way", func() bool { return unanswered.Fired() == 1 })
+	stop()
+	if err := <-done; err != nil {
+		t.Fatal(err)
+	}
+	stopping, stopped := logs.FilterMessageSnippet("stopping: nothing new is claimed").All(), logs.FilterMessage("stopped").All()
+	if len(stopping) != 1 || len(stopped) != 1 {
+		t.Fatalf("%d lines say that it stops, %d that it has stopped, want one each: %v", len(stopping), len(stopped), logs.All())
+	}
+	if said := stopping[0].ContextMap(); fmt.Sprint(said["events"], said["claims"], said["grace"]) != "1 1 4s" {
+		t.Errorf("it waits for %v", said)
+	}
+	if stopped[0].Time.Before(stopping[0].Time) {
+		t.Error("the stop was said after its end")
 	}
 }
