@@ -71,6 +71,7 @@ type parcel struct {
 	events []int
 	batch  *azservicebus.MessageBatch
 	single *message // set where events has one element
+	apart  bool     // it may break its connection, so it goes out in quarantine
 }
 
 func (p parcel) send(ctx context.Context, s *sender) error {
@@ -192,7 +193,7 @@ func (d *delivery) nextParcel(ctx context.Context, dest *destination, events []i
 func (d *delivery) newMessageBatch(ctx context.Context, dest *destination) (*azservicebus.MessageBatch, *failure) {
 	// A call that was abandoned may end at any time after.
 	var made atomic.Pointer[azservicebus.MessageBatch]
-	f := d.retried(ctx, dest, patience{}, func(ctx context.Context, s *sender) error {
+	f := d.retried(ctx, dest, manner{}, func(ctx context.Context, s *sender) error {
 		var options azservicebus.MessageBatchOptions
 		if limit := uint64(d.p.cfg.MaxBatchBytes); limit > 0 {
 			// The option would also raise the limit, so the smaller one counts.

@@ -42,7 +42,8 @@ type Config struct {
 	// Default 16.
 	MaxInFlight int
 	// Connections is how many AMQP connections share the sends. Default 1; a
-	// namespace allows 5,000 (azure-docs, service-bus-quotas.md).
+	// namespace allows 5,000 (azure-docs, service-bus-quotas.md). A Publish that has
+	// met what breaks connections opens one more for as long as it lasts.
 	Connections int
 	// SendTimeout is how long one try of one send may take. Default 10 s. It
 	// should be well below the publish deadline, so that a second try fits.

@@ -32,6 +32,7 @@ type delivery struct {
 
 	mu       sync.Mutex
 	suspects []suspect
+	own      *connection // in quarantine; nil until something may break it
 }
 
 func (d *delivery) run(ctx context.Context) {
@@ -44,7 +45,7 @@ func (d *delivery) run(ctx context.Context) {
 		clean, doubted, broke := g.dest.doubts.divide(d.events, g.events)
 		if g.key.ordered() {
 			d.sends.Go(func() error {
-				d.inOrder(ctx, g, doubted)
+				d.inOrder(ctx, g, doubted, broke)
 				return nil
 			})
 			continue
@@ -61,7 +62,7 @@ func (d *delivery) run(ctx context.Context) {
 				if broke {
 					d.oneByOne(ctx, g.dest, doubted)
 				} else {
-					d.scatter(ctx, g.dest, doubted)
+					d.scatter(ctx, g.dest, doubted, false)
 				}
 				return nil
 			})
@@ -69,23 +70,48 @@ func (d *delivery) run(ctx context.Context) {
 	}
 	_ = d.sends.Wait() // outcomes carry the errors
 	d.judge()
+	if d.own != nil {
+		d.p.quarantine.leave(d.own)
+	}
+}
+
+// connection is the one for the next try.
+func (d *delivery) connection(apart bool) *connection {
+	if !apart {
+		return d.p.next()
+	}
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if d.own == nil {
+		d.own = d.p.connection()
+		d.p.quarantine.enter(d.own)
+	}
+	return d.own
+}
+
+// shipper ships parcels as they are packed, none of them hunted yet.
+func (d *delivery) shipper(ctx context.Context, apart bool) func(parcel) *failure {
+	return func(p parcel) *failure {
+		p.apart = apart
+		return d.ship(ctx, p, nil)
+	}
 }
 
 // inOrder sends a group one batch after the other, in parts where some of its
 // events are in doubt. What follows a failure waits.
-func (d *delivery) inOrder(ctx context.Context, g *group, doubted []int) {
+func (d *delivery) inOrder(ctx context.Context, g *group, doubted []int, broke bool) {
 	todo := [][]int{g.events}
 	if len(doubted) > 0 {
 		todo = inParts(g.events)
 	}
-	d.inTurn(ctx, g.dest, todo) // outcomes carry the failure
+	d.inTurn(ctx, g.dest, todo, broke) // outcomes carry the failure
 }
 
 // inTurn sends parts one after the other. After a failure the rest is not tried;
 // inTurn returns that failure.
-func (d *delivery) inTurn(ctx context.Context, dest *destination, todo [][]int) *failure {
+func (d *delivery) inTurn(ctx context.Context, dest *destination, todo [][]int, apart bool) *failure {
 	for n, events := range todo {
-		f := d.pack(ctx, dest, events, func(p parcel) *failure { return d.ship(ctx, p, nil) })
+		f := d.pack(ctx, dest, events, d.shipper(ctx, apart))
 		if f == nil {
 			continue
 		}
@@ -107,7 +133,7 @@ func (d *delivery) oneByOne(ctx context.Context, dest *destination, events []int
 		todo = slices.Collect(slices.Chunk(events, 1))
 	}
 	for n, part := range todo {
-		f := d.pack(ctx, dest, part, func(p parcel) *failure { return d.ship(ctx, p, nil) })
+		f := d.pack(ctx, dest, part, d.shipper(ctx, true))
 		if f == nil || !f.nothingSent && ctx.Err() == nil {
 			continue
 		}
@@ -120,12 +146,12 @@ func (d *delivery) oneByOne(ctx context.Context, dest *destination, events []int
 
 // scatter sends events in parts, all at once, to learn which part it is that
 // the broker does not answer to. It returns the first failure in their order.
-func (d *delivery) scatter(ctx context.Context, dest *destination, events []int) *failure {
+func (d *delivery) scatter(ctx context.Context, dest *destination, events []int, apart bool) *failure {
 	var sends errgroup.Group // without a limit: the destination's slots are one
 	failures := make([]*failure, parts)
 	for i, part := range inParts(events) {
 		sends.Go(func() error {
-			failures[i] = d.pack(ctx, dest, part, func(p parcel) *failure { return d.ship(ctx, p, nil) })
+			failures[i] = d.pack(ctx, dest, part, d.shipper(ctx, apart))
 			return nil
 		})
 	}

@@ -19,7 +19,9 @@
 // had no answer: at once after a detach, and once more after some 0.3 s, when the
 // link or the connection is back (internal/amqpLinks.go, Retry). The first of the
 // two cannot be switched off, the second only together with the pauses between
-// its attempts to renew a token; see retryOptions.
+// its attempts to renew a token; see retryOptions. So a message that nobody
+// suspects yet does this to the sends of others, twice at most: then its delivery
+// goes on with a connection of its own (quarantine.go).
 //
 // A known limit: a delivery that the broker ends with the released or modified
 // state is reported by azservicebus as a success, and nothing of it can be seen

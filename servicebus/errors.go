@@ -123,6 +123,12 @@ func (f *failure) doubtful() bool {
 	return !f.nothingSent && (f.kind == KindTimeout || f.kind == KindConnection || f.kind == KindBroker)
 }
 
+// repeated says whether azservicebus has sent it twice before it failed, and replaced
+// the connection or the link in between: what it says then is not old.
+func (f *failure) repeated() bool {
+	return !f.nothingSent && (f.kind == KindConnection || f.kind == KindBroker || f.kind == KindUnknown)
+}
+
 // classify says what err, from opening a link or from sending, means.
 func classify(err error) failure {
 	if errors.Is(err, azservicebus.ErrMessageTooLarge) {

@@ -21,7 +21,7 @@ const maxSuspects = 3
 // where that is what it takes. It returns the failure that is the destination's.
 func (d *delivery) ship(ctx context.Context, p parcel, h *hunt) *failure {
 	before := p.dest.confirmed.Load()
-	f := d.retried(ctx, p.dest, patience{hunting: h != nil, many: p.single == nil}, p.send)
+	f := d.retried(ctx, p.dest, manner{hunting: h != nil, many: p.single == nil, apart: p.apart}, p.send)
 	if f == nil {
 		p.dest.confirmed.Add(1)
 		p.dest.doubts.settle(d.events, p.events)
@@ -51,6 +51,7 @@ func (d *delivery) ship(ctx context.Context, p parcel, h *hunt) *failure {
 		}
 	}
 	again := func(half parcel) *failure {
+		half.apart = p.apart || h != nil
 		if h != nil && h.alone >= maxSuspects && p.dest.confirmed.Load() == h.before {
 			gaveUp := *f
 			gaveUp.err = fmt.Errorf("every message that was tried alone failed: %w", f.err)
@@ -74,9 +75,9 @@ func (d *delivery) unanswered(ctx context.Context, p parcel, f *failure) *failur
 	if f.doubtful() {
 		if p.single == nil && ctx.Err() == nil {
 			if d.ordered(p) {
-				return d.inTurn(ctx, p.dest, inParts(p.events))
+				return d.inTurn(ctx, p.dest, inParts(p.events), p.apart)
 			}
-			return d.scatter(ctx, p.dest, p.events)
+			return d.scatter(ctx, p.dest, p.events, p.apart)
 		}
 		// What breaks connections is found by bisection, within one delivery.
 		if p.single != nil && f.kind == KindTimeout {
@@ -128,7 +129,7 @@ func (d *delivery) judge() {
 // tooLarge says by how much a message is too large.
 func (d *delivery) tooLarge(ctx context.Context, p parcel, f *failure) error {
 	var size, limit uint64
-	measured := d.p.use(ctx, p.dest, func(ctx context.Context, s *sender) (err error) {
+	measured := d.p.use(ctx, p.dest, d.p.next(), func(ctx context.Context, s *sender) (err error) {
 		if size, err = s.encodedSize(ctx, p.single); err != nil {
 			return err
 		}

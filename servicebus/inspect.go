@@ -88,7 +88,7 @@ func (p *Publisher) inspect(ctx context.Context, client *admin.Client, entity st
 	defer cancel()
 	dest := p.destinations[entity]
 	e := EntityReport{Entity: entity}
-	if f := p.use(ctx, dest, func(context.Context, *sender) error { return nil }); f != nil {
+	if f := p.use(ctx, dest, p.next(), func(context.Context, *sender) error { return nil }); f != nil {
 		e.Send = p.destinationError(dest, f)
 	}
 	if err := describe(ctx, client, &e); err != nil {

@@ -22,6 +22,7 @@ type Publisher struct {
 	destinations map[string]*destination
 	connections  []*connection
 	turn         atomic.Uint64 // deals sends to connections
+	quarantine   quarantine
 	retries      azservicebus.RetryOptions
 	pause        func(kind Kind, try int) time.Duration
 }
@@ -48,7 +49,7 @@ func New(cfg Config) (*Publisher, error) {
 		p.destinations[entity] = &destination{entity: entity, slots: make(chan struct{}, cfg.MaxInFlight)}
 	}
 	for range cfg.Connections {
-		p.connections = append(p.connections, &connection{dial: p.dial, log: cfg.Logger})
+		p.connections = append(p.connections, p.connection())
 	}
 	return p, nil
 }
@@ -85,7 +86,7 @@ func (p *Publisher) Check(ctx context.Context) error {
 	var problems []error
 	for _, entity := range p.cfg.Routes.Entities() {
 		dest := p.destinations[entity]
-		if f := p.use(ctx, dest, func(ctx context.Context, s *sender) error { return nil }); f != nil {
+		if f := p.use(ctx, dest, p.next(), func(ctx context.Context, s *sender) error { return nil }); f != nil {
 			problems = append(problems, p.destinationError(dest, f))
 		}
 	}
@@ -95,7 +96,7 @@ func (p *Publisher) Check(ctx context.Context) error {
 // Close closes all connections and waits for that until ctx ends. Sends that
 // are under way fail, and their events are Unsent; later ones are as well.
 func (p *Publisher) Close(ctx context.Context) error {
-	done := make([]<-chan struct{}, 0, len(p.connections))
+	done := []<-chan struct{}{p.quarantine.close()}
 	for _, c := range p.connections {
 		done = append(done, c.close())
 	}
@@ -131,9 +132,16 @@ func (p *Publisher) dial() (*azservicebus.Client, error) {
 	return azservicebus.NewClient(p.cfg.Namespace, p.cfg.Credential, options)
 }
 
-// use runs call once with an open sender of dest, within SendTimeout, and takes
+func (p *Publisher) connection() *connection { return &connection{dial: p.dial, log: p.cfg.Logger} }
+
+// next deals out the common connections.
+func (p *Publisher) next() *connection {
+	return p.connections[p.turn.Add(1)%uint64(len(p.connections))]
+}
+
+// use runs call once with an open sender of dest on c, within SendTimeout, and takes
 // a sender that died and a connection that hangs out of use.
-func (p *Publisher) use(ctx context.Context, dest *destination, call func(context.Context, *sender) error) *failure {
+func (p *Publisher) use(ctx context.Context, dest *destination, c *connection, call func(context.Context, *sender) error) *failure {
 	select {
 	case dest.slots <- struct{}{}:
 		defer func() { <-dest.slots }()
@@ -143,7 +151,6 @@ func (p *Publisher) use(ctx context.Context, dest *destination, call func(contex
 	if ctx.Err() != nil { // both were ready
 		return &failure{policy: policy{KindTimeout, giveBack}, err: context.Cause(ctx), nothingSent: true}
 	}
-	c := p.connections[p.turn.Add(1)%uint64(len(p.connections))]
 	s, err := c.acquire(dest.entity)
 	if err != nil {
 		return &failure{policy: policy{KindConnection, giveBack}, err: err, nothingSent: true}

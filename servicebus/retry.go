@@ -8,48 +8,53 @@ import (
 	"time"
 )
 
-// patience says how long retried goes on.
-type patience struct {
+// manner is how a send is tried.
+type manner struct {
 	// hunting ends it at the first try of a batch that broke the connection. A
 	// message alone has two: the first may meet what another one has broken.
 	hunting bool
 	// many ends it at the first try that was not answered: it is sent in parts
 	// then.
 	many bool
+	// apart has it tried in quarantine from the beginning, and not only once it broke
+	// its connection.
+	apart bool
 }
 
 // maxTries bounds the tries of one send where ctx has no deadline.
 const maxTries = 8
 
 // retried runs call on a sender of dest until it succeeds, fails for a reason
-// that waiting will not mend, its patience is over, or ctx is nearly over.
-func (d *delivery) retried(ctx context.Context, dest *destination, until patience, call func(context.Context, *sender) error) *failure {
+// that waiting will not mend, has tried enough, or ctx is nearly over.
+func (d *delivery) retried(ctx context.Context, dest *destination, how manner, call func(context.Context, *sender) error) *failure {
 	broke, fresh := 0, false
 	var f, before *failure
 	for try := 1; ; try++ {
 		before = f
-		if f = d.p.use(ctx, dest, call); f == nil {
+		if f = d.p.use(ctx, dest, d.connection(how.apart), call); f == nil {
 			return nil
 		}
 		if ctx.Err() != nil {
 			return cutOff(ctx, f, before)
 		}
-		if f.stale && !fresh {
+		if f.stale && !f.repeated() && !fresh {
 			fresh = true
 			continue
 		}
 		if f.action != retry {
 			return f
 		}
-		if !f.nothingSent && (f.kind == KindConnection || f.kind == KindBroker) {
+		if f.repeated() {
 			// The link could be opened and the send broke it, twice: no outage of
-			// the network looks like that, a poison message does.
-			if broke++; broke == 2 || until.hunting && until.many {
+			// the network looks like that, a poison message does. Others may be on
+			// their way over that connection, so the second time is in quarantine.
+			how.apart = true
+			if broke++; broke == 2 || how.hunting && how.many {
 				f.action = bisect
 				return f
 			}
 		}
-		if until.many && !f.nothingSent && f.kind == KindTimeout {
+		if how.many && !f.nothingSent && f.kind == KindTimeout {
 			return f
 		}
 		if try == maxTries || !sleep(ctx, d.p.pause(f.kind, try)) {
