@@ -83,6 +83,7 @@ func (p parcel) send(ctx context.Context, s *sender) error {
 	}
 	if err == nil {
 		s.served.Store(true)
+		s.on.answers.Add(1)
 	}
 	return err
 }

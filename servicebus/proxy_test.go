@@ -99,6 +99,7 @@ func (p *proxy) copy(to, from net.Conn, stalled *atomic.Bool, first func([]byte)
 // A connection that falls silent is given up for a new one, within the same
 // Publish.
 func TestASilentConnectionIsReplaced(t *testing.T) {
+	t.Parallel()
 	server := startEmulator(t, emulator.Config{Entities: []emulator.Entity{{Name: orders, DuplicateDetection: true}}})
 	through, connectionString := newProxy(t, server)
 	_, p := broker{connectionString: connectionString, queue: orders}.publisher(t, servicebus.Config{SendTimeout: time.Second})
@@ -106,6 +107,31 @@ func TestASilentConnectionIsReplaced(t *testing.T) {
 	wantAll(t, p.Publish(t.Context(), manyEvents(5, 10)), worker.Sent)
 	through.stall()
 	wantAll(t, p.Publish(inTime(t, time.Minute), manyEvents(10, 10)[5:]), worker.Sent)
+	wantStored(t, server, 10)
+}
+
+// So it is where no send gets its whole SendTimeout, because the publish deadline is
+// sooner: what was under way is unsent, and the next Publish has a new connection.
+// Left alone, go-amqp would find the silence out after a minute.
+func TestASilentConnectionIsReplacedAtThePublishDeadline(t *testing.T) {
+	t.Parallel()
+	server := startEmulator(t, emulator.Config{Entities: []emulator.Entity{{Name: orders}}})
+	through, connectionString := newProxy(t, server)
+	_, p := broker{connectionString: connectionString, queue: orders}.publisher(t, servicebus.Config{SendTimeout: time.Hour})
+
+	wantAll(t, p.Publish(t.Context(), manyEvents(5, 10)), worker.Sent)
+	through.stall()
+	for deadline := 1500 * time.Millisecond; ; deadline *= 2 { // on a busy machine little of it is the send's
+		outcomes := p.Publish(inTime(t, deadline), manyEvents(10, 10)[5:])
+		if outcomes[0].Verdict == worker.Sent {
+			break
+		}
+		wantAll(t, outcomes, worker.Unsent)
+		wantDestinationError(t, outcomes[0].Err, orders, servicebus.KindTimeout)
+		if deadline > 10*time.Second {
+			t.Fatal("the silent connection is still in use")
+		}
+	}
 	wantStored(t, server, 10)
 }
 

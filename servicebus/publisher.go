@@ -139,6 +139,12 @@ func (p *Publisher) next() *connection {
 	return p.connections[p.turn.Add(1)%uint64(len(p.connections))]
 }
 
+// silence is how long a send waits, with nothing heard by any other on its connection,
+// before the end of that wait says that the connection is dead. A network that loses
+// every packet tells nobody; go-amqp gives up after a minute without a frame
+// (ConnOptions.IdleTimeout).
+const silence = time.Second
+
 // use runs call once with an open sender of dest on c, within SendTimeout, and takes
 // a sender that died and a connection that hangs out of use.
 func (p *Publisher) use(ctx context.Context, dest *destination, c *connection, call func(context.Context, *sender) error) *failure {
@@ -159,7 +165,7 @@ func (p *Publisher) use(ctx context.Context, dest *destination, c *connection, c
 
 	sendCtx, cancel := context.WithTimeout(ctx, p.cfg.SendTimeout)
 	defer cancel()
-	served := s.served.Load()
+	served, answers, began := s.served.Load(), s.on.answers.Load(), time.Now()
 	var attached atomic.Bool
 	err = bounded(sendCtx, hangGrace, func() error {
 		if err := s.open(sendCtx); err != nil {
@@ -176,15 +182,19 @@ func (p *Publisher) use(ctx context.Context, dest *destination, c *connection, c
 	}
 	f := classify(err)
 	f.nothingSent = !attached.Load()
+	silent := s.on.answers.Load() == answers && time.Since(began) >= silence
 	switch {
 	case errors.Is(err, errHung):
 		c.abandon(s)
 	case ctx.Err() != nil:
-		// Our caller's time is over; that says nothing of the sender.
+		// Our caller's time is over; that alone says nothing of the sender.
+		if silent {
+			c.abandon(s)
+		}
 	case sendCtx.Err() != nil:
 		f.policy = policy{KindTimeout, retry}
 		f.err = fmt.Errorf("no answer within %s: %w (what was sent may be at the broker and is sent again; where the broker does answer, only later, raise the send timeout, --servicebus-send-timeout)", p.cfg.SendTimeout, err)
-		if f.nothingSent {
+		if f.nothingSent || silent {
 			c.abandon(s)
 		} else {
 			c.retire(s, p.scrub(err))

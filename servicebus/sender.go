@@ -52,6 +52,10 @@ type client struct {
 	// users are the calls under way on all its senders. One that hangs has none:
 	// it is given up, and released, a hangGrace after its context.
 	users int
+
+	// answers counts the links that were attached and the sends that were confirmed:
+	// the evidence that someone is there. It is not guarded.
+	answers atomic.Uint64
 }
 
 // sender is one AMQP link. Many sends may be under way on it at once.
@@ -142,8 +146,8 @@ func (c *connection) retire(s *sender, why error) {
 	c.log.Debug("sender is dead, the next send makes a new one", zap.String("entity", s.entity), zap.Error(why))
 }
 
-// abandon gives up a sender's whole client, because a call hangs on it or its
-// link cannot be attached; its caller still holds the sender. The client takes
+// abandon gives up a sender's whole client, because a call hangs on it, its link
+// cannot be attached or nothing is heard on it; its caller still holds the sender. The client takes
 // no new call. Those under way on it, of any entity, may be well: a batch that
 // the broker has taken and that is cut off before the answer goes out twice. So
 // the client is closed by the last one that leaves it, which is at most a
@@ -232,6 +236,7 @@ func (s *sender) open(ctx context.Context) error {
 		return err
 	}
 	s.opened.Store(true)
+	s.on.answers.Add(1)
 	return nil
 }
 
