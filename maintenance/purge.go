@@ -82,8 +82,9 @@ type PurgePlan struct {
 	// Now is the database's clock, UTC, when the plan was made.
 	Now time.Time `json:"now"`
 	// Cutoff: events processed before it are old enough. It is Now less the
-	// retention, or the oldest open receipt's claimed_at where that is older; 26
-	// hours earlier while there are rows with shifted times (DoubtfulTimes).
+	// retention, or the oldest open receipt's claimed_at where that is older; while
+	// there are rows with shifted times (DoubtfulTimes), at least 26 hours and two
+	// leases before Now.
 	Cutoff           time.Time `json:"cutoff"`
 	RetentionSeconds int64     `json:"retention_seconds"`
 	// LeaseSeconds is the longest lease of the workers and open receipts; where

@@ -21,12 +21,15 @@ import (
 //
 // shifted and stray are those whose times cannot be: processed in the future, or
 // before they were created; shifted by a minute up to what time zones are apart,
-// stray by more. A stray one that is not old enough yet may be in flight, and is
+// stray by more. A shifted one is due by @long_before, which is as much earlier than
+// @before: whichever of its times is wrong, it was processed before @before then. A
+// stray one that is not old enough yet may be in flight, and is
 // told of once it is. The difference is taken before it is compared, because
 // DATEADD to a column's value overflows in the years 1 and 9999 (error 517);
 // DATEDIFF_BIG in milliseconds holds all that DATETIME2 does (sql-docs,
 // datediff-big-transact-sql.md).
 const purgeLookSQL = `DECLARE @before DATETIME2(3) = @cutoff;
+DECLARE @long_before DATETIME2(3) = @shifted_cutoff;
 DECLARE @latest DATETIME2(3) = DATEADD(MILLISECOND, @skew_ms, SYSUTCDATETIME());
 DECLARE @far DATETIME2(3) = DATEADD(MILLISECOND, @zones_ms, SYSUTCDATETIME());
 
@@ -34,15 +37,16 @@ SELECT /* outbox:PurgeLook */ COUNT(*) AS seen,
        MIN(w.id) AS first_id,
        MAX(w.id) AS last_id,
        MIN(w.created_at) AS oldest,
-       ISNULL(SUM(CASE WHEN w.status = 1 AND w.processed_at < @before AND w.ahead_ms <= @apart_ms THEN 1 ELSE 0 END), 0) AS due,
-       ISNULL(SUM(CASE WHEN w.status = 1 AND w.processed_at < @before AND w.ahead_ms <= @apart_ms THEN w.text_bytes ELSE 0 END), 0) AS text_bytes,
+       ISNULL(SUM(CASE WHEN w.status = 1 AND w.processed_at < CASE WHEN w.ahead_ms <= @skew_ms THEN @before ELSE @long_before END AND w.ahead_ms <= @zones_ms THEN 1 ELSE 0 END), 0) AS due,
+       ISNULL(SUM(CASE WHEN w.status = 1 AND w.processed_at < CASE WHEN w.ahead_ms <= @skew_ms THEN @before ELSE @long_before END AND w.ahead_ms <= @zones_ms THEN w.text_bytes ELSE 0 END), 0) AS text_bytes,
        ISNULL(SUM(CASE WHEN w.status = 0 THEN 1 ELSE 0 END), 0) AS pending,
        ISNULL(SUM(CASE WHEN w.status = 2 THEN 1 ELSE 0 END), 0) AS failed,
        ISNULL(SUM(CASE WHEN w.status = 1 AND w.processed_at IS NULL THEN 1 ELSE 0 END), 0) AS unstamped,
        ISNULL(SUM(CASE WHEN w.status = 1 AND (w.processed_at > @latest OR w.ahead_ms > @skew_ms) AND w.processed_at <= @far AND w.ahead_ms <= @zones_ms THEN 1 ELSE 0 END), 0) AS shifted,
        MIN(CASE WHEN w.status = 1 AND (w.processed_at > @latest OR w.ahead_ms > @skew_ms) AND w.processed_at <= @far AND w.ahead_ms <= @zones_ms THEN w.id END) AS shifted_id,
        ISNULL(SUM(CASE WHEN w.status = 1 AND (w.processed_at > @far OR w.processed_at < @before AND w.ahead_ms > @zones_ms) THEN 1 ELSE 0 END), 0) AS stray,
-       MIN(CASE WHEN w.status = 1 AND (w.processed_at > @far OR w.processed_at < @before AND w.ahead_ms > @zones_ms) THEN w.id END) AS stray_id
+       MIN(CASE WHEN w.status = 1 AND (w.processed_at > @far OR w.processed_at < @before AND w.ahead_ms > @zones_ms) THEN w.id END) AS stray_id,
+       MAX(CASE WHEN w.status = 1 AND (w.processed_at > @far OR w.processed_at < @before AND w.ahead_ms > @zones_ms) THEN w.id END) AS last_stray_id
 FROM   (SELECT TOP (@rows)
                e.id,
                e.status,
@@ -65,6 +69,7 @@ SELECT /* outbox:PurgeNewest */ ISNULL(SUM(CASE WHEN w.status = 1 AND (w.process
        MIN(CASE WHEN w.status = 1 AND (w.processed_at > @latest OR w.ahead_ms > @skew_ms) AND w.processed_at <= @far AND w.ahead_ms <= @zones_ms THEN w.id END) AS shifted_id,
        ISNULL(SUM(CASE WHEN w.status = 1 AND (w.processed_at > @far OR w.processed_at < @before AND w.ahead_ms > @zones_ms) THEN 1 ELSE 0 END), 0) AS stray,
        MIN(CASE WHEN w.status = 1 AND (w.processed_at > @far OR w.processed_at < @before AND w.ahead_ms > @zones_ms) THEN w.id END) AS stray_id,
+       MAX(CASE WHEN w.status = 1 AND (w.processed_at > @far OR w.processed_at < @before AND w.ahead_ms > @zones_ms) THEN w.id END) AS last_stray_id,
        MAX(w.id) AS last_id
 FROM   (SELECT TOP (@rows)
                e.id,
@@ -81,6 +86,7 @@ OPTION (MAXDOP 1);`
 // below the 5,000 locks at which they would become a table lock. Rows that came
 // into the range since are too young to match.
 const purgeDeleteSQL = `DECLARE @before DATETIME2(3) = @cutoff;
+DECLARE @long_before DATETIME2(3) = @shifted_cutoff;
 DECLARE @deleted INT;
 
 DELETE /* outbox:PurgeDelete */ e
@@ -88,8 +94,8 @@ FROM   {events} AS e WITH (FORCESEEK, ROWLOCK, READPAST, READCOMMITTEDLOCK)
 WHERE  e.id >= CAST(@from AS {id_t})
 AND    e.id <= CAST(@to AS {id_t})
 AND    e.status = 1
-AND    e.processed_at < @before
-AND    ISNULL(DATEDIFF_BIG(MILLISECOND, e.processed_at, e.created_at), 0) <= @apart_ms
+AND    e.processed_at < CASE WHEN ISNULL(DATEDIFF_BIG(MILLISECOND, e.processed_at, e.created_at), 0) <= @skew_ms THEN @before ELSE @long_before END
+AND    ISNULL(DATEDIFF_BIG(MILLISECOND, e.processed_at, e.created_at), 0) <= @zones_ms
 OPTION (MAXDOP 1);
 SET @deleted = @@ROWCOUNT;
 
@@ -105,10 +111,10 @@ type look struct {
 	oddities
 }
 
-// oddities are the rows whose times cannot be, and the lowest id of each kind.
+// oddities are the rows whose times cannot be, and between which ids they are.
 type oddities struct {
-	shifted, stray     int64
-	shiftedID, strayID sql.NullInt64
+	shifted, stray                  int64
+	shiftedID, strayID, lastStrayID sql.NullInt64
 }
 
 func (o *oddities) add(more oddities) {
@@ -118,6 +124,9 @@ func (o *oddities) add(more oddities) {
 	}
 	if !o.strayID.Valid {
 		o.strayID = more.strayID
+	}
+	if more.lastStrayID.Valid {
+		o.lastStrayID = more.lastStrayID
 	}
 }
 
@@ -149,18 +158,19 @@ func (p Purge) texts(t purgeTable) purgeTexts {
 	}
 }
 
-func (s purgeTexts) lookAt(ctx context.Context, conn *sql.Conn, from int64, rows int, cutoff time.Time, apart time.Duration) (look, error) {
+func (s purgeTexts) lookAt(ctx context.Context, conn *sql.Conn, from int64, rows int, cutoff time.Time) (look, error) {
 	var l look
 	var first, last sql.NullInt64
 	row := conn.QueryRowContext(ctx, s.look, sql.Named("from", from), sql.Named("rows", rows), sql.Named("cutoff", atUTC(cutoff)),
-		sql.Named("apart_ms", apart.Milliseconds()), sql.Named("skew_ms", clockSkew.Milliseconds()), sql.Named("zones_ms", zonesApart.Milliseconds()))
-	err := row.Scan(&l.seen, &first, &last, &l.oldest, &l.due, &l.textBytes, &l.pending, &l.failed, &l.unstamped, &l.shifted, &l.shiftedID, &l.stray, &l.strayID)
+		sql.Named("shifted_cutoff", atUTC(shiftedCutoff(cutoff))), sql.Named("skew_ms", clockSkew.Milliseconds()), sql.Named("zones_ms", zonesApart.Milliseconds()))
+	err := row.Scan(&l.seen, &first, &last, &l.oldest, &l.due, &l.textBytes, &l.pending, &l.failed, &l.unstamped, &l.shifted, &l.shiftedID, &l.stray, &l.strayID, &l.lastStrayID)
 	l.first, l.last = first.Int64, last.Int64
 	return l, err
 }
 
-func (s purgeTexts) deleteIn(ctx context.Context, conn *sql.Conn, from, to int64, cutoff time.Time, apart time.Duration) (deleted int64, err error) {
-	row := conn.QueryRowContext(ctx, s.delete, sql.Named("from", from), sql.Named("to", to), sql.Named("cutoff", atUTC(cutoff)), sql.Named("apart_ms", apart.Milliseconds()))
+func (s purgeTexts) deleteIn(ctx context.Context, conn *sql.Conn, from, to int64, cutoff time.Time) (deleted int64, err error) {
+	row := conn.QueryRowContext(ctx, s.delete, sql.Named("from", from), sql.Named("to", to), sql.Named("cutoff", atUTC(cutoff)),
+		sql.Named("shifted_cutoff", atUTC(shiftedCutoff(cutoff))), sql.Named("skew_ms", clockSkew.Milliseconds()), sql.Named("zones_ms", zonesApart.Milliseconds()))
 	return deleted, row.Scan(&deleted)
 }
 

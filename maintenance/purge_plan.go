@@ -56,11 +56,13 @@ func (p Purge) plan(ctx context.Context, c *connection) (PurgePlan, purgeTexts, 
 		}
 	}
 	for {
-		shifted := plan.shifted()
-		if err := p.estimate(ctx, c, texts, &plan); err != nil || plan.shifted() == shifted {
+		at := plan.Cutoff
+		if err := p.estimate(ctx, c, texts, &plan); err != nil {
 			return plan, texts, err
 		}
-		plan.hold(cut) // what was found on the way makes it an earlier one: once more
+		if plan.hold(cut); plan.Cutoff.Equal(at) {
+			return plan, texts, nil
+		} // what was found on the way makes it an earlier one: once more
 	}
 }
 
@@ -99,7 +101,7 @@ func (p Purge) estimate(ctx context.Context, c *connection, s purgeTexts, plan *
 		var o oddities
 		row := conn.QueryRowContext(ctx, s.newest, sql.Named("from", s.lowest), sql.Named("rows", sqlserver.MaxBatch), sql.Named("cutoff", atUTC(plan.Cutoff)),
 			sql.Named("skew_ms", clockSkew.Milliseconds()), sql.Named("zones_ms", zonesApart.Milliseconds()))
-		if err := row.Scan(&o.shifted, &o.shiftedID, &o.stray, &o.strayID, &last); err != nil {
+		if err := row.Scan(&o.shifted, &o.shiftedID, &o.stray, &o.strayID, &o.lastStrayID, &last); err != nil {
 			return err
 		}
 		plan.doubt(p.Target, o)
@@ -119,7 +121,7 @@ func (p Purge) estimate(ctx context.Context, c *connection, s purgeTexts, plan *
 func (p Purge) lookAt(ctx context.Context, c *connection, s purgeTexts, from int64, rows int, plan *PurgePlan) (l look, err error) {
 	op := fmt.Sprintf("look at the events of %s from id %d on", plan.Table, from)
 	err = c.do(ctx, op, func(ctx context.Context, conn *sql.Conn) (err error) {
-		l, err = s.lookAt(ctx, conn, from, rows, plan.Cutoff, plan.apart())
+		l, err = s.lookAt(ctx, conn, from, rows, plan.Cutoff)
 		return err
 	})
 	return l, err

@@ -97,7 +97,7 @@ func (r *purgeRun) walk(ctx context.Context) error {
 			return err
 		}
 		if l.shifted > 0 && !r.result.shifted() {
-			// Nothing of this window goes before the cutoff is the earlier one.
+			// It may make the cutoff an earlier one, for this window too.
 			r.result.doubt(r.Target, l.oddities)
 			r.cutAt = time.Time{}
 			continue
@@ -147,7 +147,7 @@ func (r *purgeRun) delete(ctx context.Context, from int64, l look) (took time.Du
 	defer func() { r.conn.keepWaiting = true }()
 	err = r.conn.do(ctx, op, func(ctx context.Context, conn *sql.Conn) (err error) {
 		begun := time.Now()
-		deleted, err = r.texts.deleteIn(ctx, conn, l.first, l.last, r.result.Cutoff, r.result.apart())
+		deleted, err = r.texts.deleteIn(ctx, conn, l.first, l.last, r.result.Cutoff)
 		took = time.Since(begun)
 		return err
 	})

@@ -13,9 +13,9 @@ func init() {
 		"purgeTableRowsSQL": "Select",
 		"purgeCutoffSQL":    "Declare Declare Select Select Select",
 		"purgeHolderSQL":    "Select",
-		"purgeLookSQL":      "Declare Declare Declare Select",
+		"purgeLookSQL":      "Declare Declare Declare Declare Select",
 		"purgeNewestSQL":    "Declare Declare Declare Select",
-		"purgeDeleteSQL":    "Declare Declare Delete Set Select",
+		"purgeDeleteSQL":    "Declare Declare Declare Delete Set Select",
 		"purgeLogWaitsSQL":  "Select",
 		"purgeLogWriteSQL":  "Select",
 	})

@@ -90,13 +90,20 @@ func (a *app) purged(result maintenance.PurgeResult, executed bool, err error) e
 	return err
 }
 
-// doubts is the error for events whose times cannot be: they stop no purge, and a
-// person has to know of them.
+// doubts is the error for events that stay until a person has mended their times.
 func doubts(p maintenance.PurgePlan) error {
-	if p.Doubtful == nil {
+	stray := p.Doubtful.Stray()
+	if stray == "" {
 		return nil
 	}
-	return finding{fmt.Errorf("purge of %s found %s; %s", p.Table, p.Doubtful.Found(), p.Doubtful.Remedy)}
+	return finding{fmt.Errorf("purge of %s found %s; %s", p.Table, stray, p.Doubtful.Remedy)}
+}
+
+// shiftedText is the line for events that only go later.
+func shiftedText(w io.Writer, p maintenance.PurgePlan) {
+	if shifted := p.Doubtful.Shifted(); shifted != "" {
+		fmt.Fprintf(w, "  wrong clock\t%s\n", shifted)
+	}
 }
 
 func purgePlanText(out io.Writer, p maintenance.PurgePlan, purge maintenance.Purge, execute bool) error {
@@ -118,6 +125,9 @@ func purgePlanText(out io.Writer, p maintenance.PurgePlan, purge maintenance.Pur
 		how = "counted"
 	}
 	fmt.Fprintf(w, "  to delete\t%s, %s (%s)\n", quantity.Of(p.EstimatedRows, "row"), quantity.Bytes(p.EstimatedBytes), how)
+	if !execute {
+		shiftedText(w, p)
+	}
 	if purge.Window != (maintenance.Hours{}) {
 		state := "open now"
 		if !p.InWindow {
@@ -156,6 +166,7 @@ func purgeResultText(out io.Writer, r maintenance.PurgeResult) error {
 	if r.UnstampedRows > 0 {
 		fmt.Fprintf(w, "  left there\t%s PROCESSED without a processed_at, which no worker writes: find out who did\n", quantity.Grouped(r.UnstampedRows))
 	}
+	shiftedText(w, r.PurgePlan)
 	if r.LockedWindows > 0 {
 		fmt.Fprintf(w, "  left there\tall of %s that someone held: left to the next run\n", quantity.Of(r.LockedWindows, "window"))
 	}
