@@ -138,7 +138,7 @@ func (b *breakers) want(pending []string) {
 		}
 	}
 	maps.DeleteFunc(b.open, func(_ string, r *breaker) bool {
-		gone := now.Sub(r.wantedAt) > forgetBreaker && now.Sub(r.until) > forgetBreaker
+		gone := now.Sub(r.wantedAt) > forgetBreaker
 		if gone {
 			r.outage.over("has nothing left to fail on")
 		}

@@ -1,9 +1,11 @@
 package worker
 
 import (
+	"context"
 	"errors"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -110,6 +112,77 @@ func TestBreakerForgetsWhatNobodyWants(t *testing.T) {
 		if err := c.err(); err != nil {
 			t.Errorf("nothing is pending for minutes, still failing: %v", err)
 		}
+	})
+}
+
+// What waits behind an open breaker is wanted, also where a person has paused it.
+func TestABreakerStaysWhileSomethingIsPending(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		store := newFakeStore()
+		store.add("a", 10)
+		down := publisherFunc(func(_ context.Context, events []Event) []Outcome {
+			return all(len(events), Outcome{Verdict: Unsent, Err: errors.New("entity disabled")})
+		})
+		w, stop := start(t, Config{Store: store, Publisher: down, EventTypes: []string{"a"}})
+		time.Sleep(time.Minute)
+		store.tell(Control{Scope: ScopeEventType, Name: "a", Paused: true})
+		for _, c := range []struct{ pending, breakers int }{{10, 1}, {0, 0}} {
+			time.Sleep(2 * forgetBreaker)
+			if got := w.Status().Breakers; store.count("pending") != c.pending || len(got) != c.breakers {
+				t.Errorf("with %d events pending the breakers are %+v", store.count("pending"), got)
+			}
+			store.discard("a")
+		}
+		stop()
+	})
+}
+
+// Where the last outage's probes had come to says nothing of the next outage: its
+// first probe sends the oldest events.
+func TestTheProbesOfANewOutageBeginAtTheStart(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		store := newFakeStore()
+		store.took = time.Millisecond
+		store.add("a", 1000)
+		var mu sync.Mutex
+		down := true
+		var tried []int64 // the first event of each batch that failed
+		broker := publisherFunc(func(_ context.Context, events []Event) []Outcome {
+			mu.Lock()
+			defer mu.Unlock()
+			if !down {
+				return all(len(events), Outcome{Verdict: Sent})
+			}
+			tried = append(tried, events[0].ID)
+			return all(len(events), Outcome{Verdict: Unsent, Err: errors.New("server busy")})
+		})
+		w, stop := start(t, Config{Store: store, Publisher: broker, EventTypes: []string{"a"}, Lanes: 1})
+		turn := func(to bool) []int64 {
+			mu.Lock()
+			defer mu.Unlock()
+			was := tried
+			down, tried = to, nil
+			return was
+		}
+		time.Sleep(3 * time.Minute)
+		first := turn(false)
+		if last := first[len(first)-1]; last <= 2*probeBatch {
+			t.Fatalf("the last probe began with event %d, want one from behind those of the others", last)
+		}
+		for store.count("processed") < 1000 || store.openReceipts() > 0 {
+			time.Sleep(10 * time.Millisecond)
+		}
+		if got := w.Status().Breakers; len(got) != 1 || got[0].State != BreakerRecovering {
+			t.Fatalf("the breakers are %+v, want one that is recovering", got)
+		}
+		turn(true)
+		store.retry(1, 20)
+		store.add("a", 20)
+		time.Sleep(longestPause)
+		if again := turn(false); len(again) < 2 || again[0] != 1 || again[1] != 1 {
+			t.Errorf("the new outage's batches began with the events %v, want its first probe to begin with the oldest again", again)
+		}
+		stop()
 	})
 }
 

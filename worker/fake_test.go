@@ -76,6 +76,15 @@ func (s *fakeStore) discard(eventType string) {
 	}
 }
 
+// retry makes the events first to last PENDING again, as a person may.
+func (s *fakeStore) retry(first, last int64) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for id := first; id <= last; id++ {
+		s.rows[id].status = "pending"
+	}
+}
+
 func (s *fakeStore) enter(ctx context.Context, call string) error {
 	s.mu.Lock()
 	s.calls[call]++
