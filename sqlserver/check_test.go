@@ -108,6 +108,23 @@ func TestCheckTakesAnyCaseOfTheIndexes(t *testing.T) {
 	}
 }
 
+// A table of one's own may write its columns in any case.
+func TestCheckTakesAnyCaseOfTheColumns(t *testing.T) {
+	b := newOutbox(t, scripts.Options{})
+	b.needCatalog()
+	b.exec(`DROP TABLE {events};
+CREATE TABLE {events} (
+    ID BIGINT NOT NULL PRIMARY KEY, AGGREGATE_TYPE VARCHAR(100) NOT NULL, Aggregate_Id VARCHAR(100) NOT NULL,
+    Event_Type VARCHAR(100) NOT NULL, Payload NVARCHAR(2000) NOT NULL, Headers NVARCHAR(2000) NULL,
+    Status TINYINT NOT NULL DEFAULT (0) CHECK (Status IN (0, 1, 2)), Created_At DATETIME2(3) NOT NULL DEFAULT (SYSUTCDATETIME()),
+    Processed_At DATETIME2(3) NULL, Retry_At DATETIME2(3) NULL, Retry_Count INT NOT NULL DEFAULT (0), Last_Error VARCHAR(400) NULL);
+CREATE INDEX IX_outbox_claim ON {events} (Event_Type, ID) WHERE Status = 0;
+CREATE INDEX IX_outbox_retry ON {events} (Retry_At, ID) WHERE Status = 2;`)
+	if err := b.store().Check(testContext(t)); err != nil {
+		t.Error(err)
+	}
+}
+
 func TestCheckCountsUnknownStatus(t *testing.T) {
 	b := newOutbox(t, scripts.Options{})
 	b.needCatalog()

@@ -21,6 +21,9 @@ func TestAlive(t *testing.T) {
 		"database away": {func(_ *Config, s *fakeStore) {
 			s.setFail(func(string, int) error { return errAway })
 		}, ""},
+		"long pauses between heartbeats and reaps": {func(c *Config, _ *fakeStore) {
+			c.HeartbeatEvery, c.ReapEvery = 20*time.Minute, 20*time.Minute
+		}, ""},
 		"long pauses between looks": {func(c *Config, _ *fakeStore) { c.IdlePoll = 6 * time.Minute }, ""},
 		"many lanes and a database that hangs": {func(c *Config, s *fakeStore) {
 			c.Lanes = 16

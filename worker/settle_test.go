@@ -58,6 +58,12 @@ func (o *settledCounts) Settled(receipts []Receipt, lost int, _ time.Duration) {
 	o.lost += lost
 }
 
+func (o *settledCounts) lostReceipts() int {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	return o.lost
+}
+
 // An alert hangs on what is counted as lost: a receipt that the reaper took is,
 // one that the worker's own unanswered try took is not.
 func TestLostReceiptsAreThoseOfTheReaper(t *testing.T) {
@@ -159,6 +165,28 @@ func TestTheReceiptsLeaseCounts(t *testing.T) {
 	})
 }
 
+// After the lease that the receipt has, its events are another worker's to send, and
+// no settling helps.
+func TestSettlingEndsWithTheReceiptsLease(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		store := newFakeStore()
+		store.lease = 10 * time.Second
+		store.add("a", 1)
+		store.fails("SettleSent", errAway)
+		var seen settledCounts
+		w, stop := start(t, Config{Store: store, EventTypes: []string{"a"}, Publisher: publishAll, Observer: &seen})
+		time.Sleep(store.lease - time.Second)
+		if n := w.Status().OpenClaims; n != 1 {
+			t.Errorf("%d claims are open within the lease, want 1", n)
+		}
+		time.Sleep(10 * time.Second) // pauses of 2 s, half as long again at most, and a reap every 5 s
+		if seen.lostReceipts() == 0 {
+			t.Error("the claim is not given up with its lease")
+		}
+		stop()
+	})
+}
+
 // A database that refuses every claim is asked less and less often.
 func TestRefusedClaimsBackOff(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
@@ -170,6 +198,27 @@ func TestRefusedClaimsBackOff(t *testing.T) {
 		// Pauses of 5 s, down to half with their jitter.
 		if n := store.called("Claim"); n > 130 {
 			t.Errorf("%d claims in five minutes", n)
+		}
+		stop()
+	})
+}
+
+// What was refused for long is tried again at once after the next failure, if claims
+// passed in between.
+func TestClaimsThatPassEndTheBackOff(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		store := newFakeStore()
+		store.add("a", 1)
+		store.fails("Claim", errAway)
+		_, stop := start(t, Config{Store: store, Publisher: publishAll, EventTypes: []string{"a"}, Lanes: 1})
+		time.Sleep(5 * time.Minute)
+		store.setFail(nil)
+		time.Sleep(10 * time.Second)
+		store.failsFirst("Claim", store.called("Claim")+1, errAway)
+		store.add("a", 1)
+		time.Sleep(time.Second)
+		if n := store.count("processed"); n != 2 {
+			t.Errorf("%d of 2 events are out a second after a lone failure", n)
 		}
 		stop()
 	})
