@@ -22,13 +22,6 @@ func (b *oldTable) objectID() int64 {
 	return id
 }
 
-func (b *oldTable) fake(v emulator.FakeView) {
-	b.t.Helper()
-	if _, err := b.server.FakeView(v); err != nil {
-		b.t.Fatal(err)
-	}
-}
-
 // TestWhatHoldsTheColumnIsNamedBeforeAnythingIsTouched: the engine has most of
 // these; what it cannot have is made up in its views.
 func TestWhatHoldsTheColumnIsNamedBeforeAnythingIsTouched(t *testing.T) {

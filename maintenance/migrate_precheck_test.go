@@ -1,6 +1,7 @@
 package maintenance_test
 
 import (
+	"cmp"
 	"context"
 	"database/sql"
 	"errors"
@@ -13,56 +14,28 @@ import (
 	"azsqloutbox/internal/quantity"
 	"azsqloutbox/maintenance"
 	"azsqloutbox/scripts"
-	"azsqloutbox/sqlserver"
 	"azsqloutbox/sqlserver/emulator"
 )
 
 // oldTable is an outbox as it was before: payload and headers are NVARCHAR.
 type oldTable struct {
-	t      *testing.T
-	server *emulator.Server
-	db     *sql.DB
-	names  sqlserver.Names
+	*table
 	nextID int64
 }
 
 func newOldTable(t *testing.T, o scripts.Options) *oldTable {
 	t.Helper()
-	server, err := emulator.Start(emulator.Config{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { _ = server.Close() })
-	return newOldTableOn(t, server, o)
+	return newOldTableOn(t, emulator.Config{}, o)
 }
 
-func newOldTableOn(t *testing.T, server *emulator.Server, o scripts.Options) *oldTable {
+func newOldTableOn(t *testing.T, c emulator.Config, o scripts.Options) *oldTable {
 	t.Helper()
-	db, err := sqlserver.Open(server.DSN(), sqlserver.Options{AppName: "migrate-test", LongStatements: true})
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { _ = db.Close() })
-	if o.Payload == "" {
-		o.Payload = "NVARCHAR(10)"
-	}
-	if o.Collation == "" {
-		o.Collation = "SQL_Latin1_General_CP1_CI_AS"
-	}
-	b := &oldTable{t: t, server: server, db: db, nextID: 1, names: sqlserver.Names{Schema: o.Schema, Table: o.Table, ClaimIndex: o.ClaimIndex, RetryIndex: o.RetryIndex}}
-	if o.Schema != "" {
-		b.exec("CREATE SCHEMA {schema}")
-	}
-	script, err := scripts.Outbox(o)
-	if err != nil {
-		t.Fatal(err)
-	}
-	for _, batch := range scripts.Batches(script) {
-		b.exec(batch)
-	}
-	return b
+	o.Payload, o.Collation = cmp.Or(o.Payload, "NVARCHAR(10)"), cmp.Or(o.Collation, "SQL_Latin1_General_CP1_CI_AS")
+	return &oldTable{table: newTable(t, c, o), nextID: 1}
 }
 
+// exec runs a batch as the programs do, with what belongs to it; {events} and the
+// other names are filled in.
 func (b *oldTable) exec(text string, args ...any) {
 	b.t.Helper()
 	if _, err := b.db.ExecContext(b.t.Context(), b.names.Replacer().Replace(text), args...); err != nil {

@@ -24,6 +24,9 @@ func newTable(t *testing.T, c emulator.Config, o scripts.Options) *table {
 	t.Helper()
 	b := newEngine(t, c)
 	b.names = sqlserver.Names{Schema: o.Schema, Table: o.Table, ClaimIndex: o.ClaimIndex, RetryIndex: o.RetryIndex}
+	if o.Schema != "" {
+		b.exec("CREATE SCHEMA {schema}")
+	}
 	script, err := scripts.Outbox(o)
 	if err != nil {
 		t.Fatal(err)

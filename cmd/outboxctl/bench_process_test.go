@@ -13,6 +13,7 @@ import (
 	"testing"
 	"time"
 
+	"azsqloutbox/cmd/outbox-dev/local"
 	"azsqloutbox/sqlserver/emulator"
 )
 
@@ -43,7 +44,7 @@ func benchProcess(t *testing.T, engine *emulator.Server) (process *osexec.Cmd, s
 }
 
 func TestBenchClaimCleansUpAfterCtrlC(t *testing.T) {
-	stack := benchStack(t)
+	stack := newStack(t, local.Config{})
 	process, stderr := benchProcess(t, stack.SQL)
 	if scratchTables(t, stack.SQL) != 2 {
 		t.Error("there is no scratch table")
@@ -61,7 +62,7 @@ func TestBenchClaimCleansUpAfterCtrlC(t *testing.T) {
 }
 
 func TestBenchClaimAfterAKill(t *testing.T) {
-	stack := benchStack(t)
+	stack := newStack(t, local.Config{})
 	process, _ := benchProcess(t, stack.SQL)
 	if err := process.Process.Signal(syscall.SIGKILL); err != nil {
 		t.Fatal(err)

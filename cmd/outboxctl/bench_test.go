@@ -10,17 +10,6 @@ import (
 	"azsqloutbox/sqlserver/emulator"
 )
 
-// benchStack is an outbox on an engine.
-func benchStack(t *testing.T) *local.Stack {
-	t.Helper()
-	stack, err := local.Start(t.Context(), local.Config{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { stack.Close() })
-	return stack
-}
-
 // scratchTables counts what is there beside the outbox.
 func scratchTables(t *testing.T, engine *emulator.Server) int {
 	t.Helper()
@@ -42,7 +31,7 @@ var benchFigures = []replacement{
 }
 
 func TestBenchClaim(t *testing.T) {
-	stack := benchStack(t)
+	stack := newStack(t, local.Config{})
 	args := []string{"bench", "claim", "--sql-dsn", stack.SQL.DSN(), "--rows", "400", "--batch", "20", "--rounds", "3"}
 	code, stdout, stderr := outboxctl(t, args...)
 	if code != exitDone || stderr != "" || stack.SQL.StatementCount("BenchCreateScratch") > 0 {
@@ -73,7 +62,7 @@ func TestBenchClaim(t *testing.T) {
 }
 
 func TestBenchClaimWithoutTheRight(t *testing.T) {
-	stack := benchStack(t)
+	stack := newStack(t, local.Config{})
 	if _, err := stack.SQL.FakeView(emulator.FakeView{Name: "sys.dm_exec_query_stats", Denied: true}); err != nil {
 		t.Fatal(err)
 	}
@@ -89,7 +78,7 @@ func TestBenchClaimWithoutTheRight(t *testing.T) {
 }
 
 func TestBenchClaimUsage(t *testing.T) {
-	stack := benchStack(t)
+	stack := newStack(t, local.Config{})
 	for want, args := range map[string][]string{
 		"--rows is 0, it must be 1 or more":                            {"--rows", "0"},
 		"--rows is 100, and 4 strategies of 8 rounds":                  {"--rows", "100"},

@@ -64,11 +64,7 @@ func TestThePageSizesAsTheCommand(t *testing.T) {
 // What the page has people send to their database runs, on the table that it speaks
 // of: an old one, whose schema was completed.
 func TestTheSQLOfThePageRuns(t *testing.T) {
-	stack, err := local.Start(t.Context(), local.Config{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer stack.Close()
+	stack := newStack(t, local.Config{})
 	runSQL(t, stack.SQL, oldOutboxSQL)
 	if code, _, errs := outboxctl(t, "schema", "apply", "--execute", "--table=event", "--sql-dsn="+stack.SQL.DSN()); code != exitDone {
 		t.Fatalf("schema apply: exit %d: %s", code, errs)
@@ -128,11 +124,7 @@ func TestTheCommandsOfThePageExist(t *testing.T) {
 // The roles that the page has for people are enough, and that for those who look is
 // not enough to act.
 func TestTheRolesOfThePageSuffice(t *testing.T) {
-	stack, err := local.Start(t.Context(), local.Config{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer stack.Close()
+	stack := newStack(t, local.Config{})
 	for _, block := range regexp.MustCompile("(?s)```sql\n(.*?)```").FindAllStringSubmatch(deployPage(t), -1) {
 		if strings.Contains(block[1], "CREATE ROLE") {
 			runSQL(t, stack.SQL, block[1])

@@ -11,8 +11,6 @@ import (
 
 	"go.uber.org/goleak"
 
-	"azsqloutbox/cmd/outbox-dev/local"
-	"azsqloutbox/scripts"
 	"azsqloutbox/sqlserver"
 	"azsqloutbox/sqlserver/emulator"
 	"azsqloutbox/worker"
@@ -23,18 +21,7 @@ import (
 func diagnoseEngine(t *testing.T) *emulator.Server {
 	t.Helper()
 	t.Cleanup(func() { goleak.VerifyNone(t) })
-	engine, err := emulator.Start(emulator.Config{ServiceObjective: "GP_Gen5_2"})
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		if err := engine.Close(); err != nil {
-			t.Error(err)
-		}
-	})
-	if err := local.ApplySchema(t.Context(), engine.DSN(), scripts.Options{}); err != nil {
-		t.Fatal(err)
-	}
+	engine := newEngine(t, emulator.Config{ServiceObjective: "GP_Gen5_2"})
 	db, err := sqlserver.Open(engine.DSN(), sqlserver.Options{AppName: "test"})
 	if err != nil {
 		t.Fatal(err)

@@ -12,13 +12,9 @@ import (
 )
 
 func TestDoctorLooksAtDatabaseAndBroker(t *testing.T) {
-	stack, err := local.Start(t.Context(), local.Config{Entities: []busemulator.Entity{
+	stack := newStack(t, local.Config{Entities: []busemulator.Entity{
 		{Name: "orders", DuplicateDetection: true, DuplicateWindow: 15 * time.Minute}, {Name: "sessions", RequiresSession: true},
 	}})
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer stack.Close()
 	bus := "--servicebus-connection-string=" + stack.Bus.PlainConnectionString()
 	run := func(want int, args ...string) string {
 		t.Helper()

@@ -19,11 +19,7 @@ import (
 // nvarcharStack has a table as it was before: its payload is NVARCHAR(20).
 func nvarcharStack(t *testing.T, rows ...string) *local.Stack {
 	t.Helper()
-	stack, err := local.Start(t.Context(), local.Config{Schema: scripts.Options{Payload: "NVARCHAR(20)", Collation: "SQL_Latin1_General_CP1_CI_AS"}})
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { stack.Close() })
+	stack := newStack(t, local.Config{Schema: scripts.Options{Payload: "NVARCHAR(20)", Collation: "SQL_Latin1_General_CP1_CI_AS"}})
 	for i, payload := range rows {
 		text := fmt.Sprintf(`INSERT INTO dbo.outbox_event (id, aggregate_type, aggregate_id, event_type, payload)
 VALUES (%d, 'order', '1', 'order-placed', N'%s')`, i+1, payload)

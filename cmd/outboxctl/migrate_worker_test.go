@@ -112,21 +112,8 @@ func TestMigrateUnderARunningWorker(t *testing.T) {
 	} {
 		t.Run(c.guard+"/"+c.collation, func(t *testing.T) {
 			t.Parallel()
-			stack, err := local.Start(t.Context(), local.Config{Schema: scripts.Options{Payload: "NVARCHAR(2000)", Collation: "SQL_Latin1_General_CP1_CI_AS"}})
-			if err != nil {
-				t.Fatal(err)
-			}
-			defer stack.Close()
-			settings, err := service.DefaultSettings()
-			if err != nil {
-				t.Fatal(err)
-			}
-			settings.SQL.DSN = stack.SQL.DSN()
-			settings.ServiceBus.ConnectionString = stack.Bus.ConnectionString()
-			settings.ServiceBus.Entity = local.Entity
-			settings.Claim.IdlePoll = 10 * time.Millisecond
-			settings.Process.Listen = "off"
-			worker, err := service.New(settings, zap.NewNop())
+			stack := newStack(t, local.Config{Schema: scripts.Options{Payload: "NVARCHAR(2000)", Collation: "SQL_Latin1_General_CP1_CI_AS"}})
+			worker, err := service.New(settingsFor(t, stack), zap.NewNop())
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -16,11 +16,7 @@ import (
 // a claim, 6 sent, 11 and 12 parked, 13 waiting.
 func operated(t *testing.T) (stack *local.Stack, run func(want int, args ...string) string) {
 	t.Helper()
-	stack, err := local.Start(t.Context(), local.Config{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { stack.Close() })
+	stack = newStack(t, local.Config{})
 	exec(t, stack, `
 DECLARE @now DATETIME2(3) = SYSUTCDATETIME();
 INSERT INTO dbo.outbox_event (id, aggregate_type, aggregate_id, event_type, payload, headers, status, created_at, processed_at, retry_at, retry_count, last_error) VALUES
@@ -160,11 +156,7 @@ func TestStateOfADestination(t *testing.T) {
 
 // An empty outbox has a status too, with empty lists and no null.
 func TestStatusOfAnEmptyOutbox(t *testing.T) {
-	stack, err := local.Start(t.Context(), local.Config{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer stack.Close()
+	stack := newStack(t, local.Config{})
 	code, stdout, stderr := outboxctl(t, "status", "--json", "--sql-dsn="+stack.SQL.DSN())
 	if code != exitDone || strings.Contains(stdout, "null") || strings.Contains(stdout, "0001-01-01") {
 		t.Errorf("exit %d: %s%s", code, stdout, stderr)

@@ -11,8 +11,6 @@ import (
 
 	"go.uber.org/goleak"
 
-	"azsqloutbox/cmd/outbox-dev/local"
-	"azsqloutbox/scripts"
 	"azsqloutbox/sqlserver/emulator"
 )
 
@@ -21,18 +19,7 @@ import (
 func purgeEngine(t *testing.T) *emulator.Server {
 	t.Helper()
 	t.Cleanup(func() { goleak.VerifyNone(t) })
-	engine, err := emulator.Start(emulator.Config{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		if err := engine.Close(); err != nil {
-			t.Error(err)
-		}
-	})
-	if err := local.ApplySchema(t.Context(), engine.DSN(), scripts.Options{}); err != nil {
-		t.Fatal(err)
-	}
+	engine := newEngine(t, emulator.Config{})
 	for _, rows := range []string{"1, 5000, -96, 1", "5001, 5001, -95, 0", "5002, 5002, -95, 2", "5003, 6002, -1, 1"} {
 		part := strings.Split(rows, ", ")
 		runSQL(t, engine, fmt.Sprintf(`INSERT INTO dbo.outbox_event (id, aggregate_type, aggregate_id, event_type, payload, status, created_at, processed_at)

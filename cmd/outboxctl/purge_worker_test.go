@@ -23,27 +23,15 @@ import (
 // nor the purge has anything to complain of.
 func TestPurgeBesideAWorker(t *testing.T) {
 	t.Cleanup(func() { goleak.VerifyNone(t) })
-	stack, err := local.Start(t.Context(), local.Config{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		if err := stack.Close(); err != nil {
-			t.Error(err)
-		}
-	})
+	stack := newStack(t, local.Config{})
 	const old, fresh = 6000, 3000
 	// The old rows lie between the ids that the writers get, block by block.
 	runSQL(t, stack.SQL, fmt.Sprintf(`INSERT INTO dbo.outbox_event (id, aggregate_type, aggregate_id, event_type, payload, status, created_at, processed_at)
 		SELECT g.value * 50 + 49, 'order', '42', 'placed', '{}', 1, t.at, t.at
 		FROM (SELECT DATEADD(DAY, -4, SYSUTCDATETIME()) AS at) AS t CROSS JOIN GENERATE_SERIES(1, %d) AS g`, old))
 
-	settings, err := service.DefaultSettings()
-	if err != nil {
-		t.Fatal(err)
-	}
-	settings.SQL.DSN, settings.ServiceBus.ConnectionString, settings.ServiceBus.Entity = stack.SQL.DSN(), stack.Bus.ConnectionString(), local.Entity
-	settings.Claim.IdlePoll, settings.Claim.Batch, settings.Process.Listen = 5*time.Millisecond, 50, "off"
+	settings := settingsFor(t, stack)
+	settings.Claim.Batch = 50
 	core, complaints := observer.New(zapcore.WarnLevel)
 	worker, err := service.New(settings, zap.New(core))
 	if err != nil {

@@ -17,7 +17,6 @@ import (
 	"azsqloutbox/cmd/outbox-dev/local"
 	"azsqloutbox/cmd/outbox-worker/service"
 	"azsqloutbox/maintenance"
-	"azsqloutbox/scripts"
 	"azsqloutbox/sqlserver"
 	"azsqloutbox/sqlserver/emulator"
 )
@@ -27,11 +26,7 @@ import (
 // engine cannot have.
 func articleTable(t *testing.T) *local.Stack {
 	t.Helper()
-	stack, err := local.Start(t.Context(), local.Config{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { stack.Close() })
+	stack := newStack(t, local.Config{})
 	sets, err := stack.SQL.Exec(t.Context(), `
 ALTER INDEX PK_outbox_event ON dbo.outbox_event REBUILD WITH (FILLFACTOR = 85);
 ALTER INDEX PK_outbox_event ON dbo.outbox_event SET (OPTIMIZE_FOR_SEQUENTIAL_KEY = OFF);
@@ -139,14 +134,7 @@ func TestRebuildPausedAndAborted(t *testing.T) {
 }
 
 func TestRebuildExitCodes(t *testing.T) {
-	stack, err := emulator.Start(emulator.Config{Edition: emulator.SQLServerStandard})
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer stack.Close()
-	if err := local.ApplySchema(t.Context(), stack.DSN(), scripts.Options{}); err != nil {
-		t.Fatal(err)
-	}
+	stack := newEngine(t, emulator.Config{Edition: emulator.SQLServerStandard})
 	for _, c := range []struct {
 		args []string
 		want int
@@ -187,11 +175,7 @@ func TestRebuildExitCodes(t *testing.T) {
 func TestRebuildBesideAWorker(t *testing.T) {
 	t.Cleanup(func() { goleak.VerifyNone(t) })
 	const events = 1500
-	stack, err := local.Start(t.Context(), local.Config{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { stack.Close() })
+	stack := newStack(t, local.Config{})
 	settings, err := service.DefaultSettings()
 	if err != nil {
 		t.Fatal(err)

@@ -13,11 +13,7 @@ import (
 // damaged is a stack whose table lacks an index and a column.
 func damaged(t *testing.T) *local.Stack {
 	t.Helper()
-	stack, err := local.Start(t.Context(), local.Config{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { stack.Close() })
+	stack := newStack(t, local.Config{})
 	if _, err := stack.SQL.Exec(t.Context(), `
 DROP INDEX IX_outbox_retry ON dbo.outbox_event;
 ALTER TABLE dbo.outbox_event DROP COLUMN last_error;

@@ -25,12 +25,7 @@ const statusPatience = time.Minute
 // runWorker runs a worker until stop, which returns what Run does.
 func runWorker(t *testing.T, stack *local.Stack, change func(*service.Settings)) (stop func() error, logs *observer.ObservedLogs) {
 	t.Helper()
-	settings, err := service.DefaultSettings()
-	if err != nil {
-		t.Fatal(err)
-	}
-	settings.SQL.DSN, settings.ServiceBus.ConnectionString, settings.ServiceBus.Entity = stack.SQL.DSN(), stack.Bus.ConnectionString(), local.Entity
-	settings.Claim.IdlePoll, settings.Process.Listen = 10*time.Millisecond, "off"
+	settings := settingsFor(t, stack)
 	change(&settings)
 	core, logs := observer.New(zapcore.InfoLevel)
 	w, err := service.New(settings, zap.New(core))
@@ -57,11 +52,7 @@ func runWorker(t *testing.T, stack *local.Stack, change func(*service.Settings))
 // outboxctl shows it.
 func TestStatusOfAPausedWorker(t *testing.T) {
 	t.Parallel()
-	stack, err := local.Start(t.Context(), local.Config{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { stack.Close() })
+	stack := newStack(t, local.Config{})
 	ctl := func(args ...string) string {
 		t.Helper()
 		code, stdout, stderr := outboxctl(t, append(args, "--sql-dsn="+stack.SQL.DSN())...)
@@ -131,11 +122,7 @@ func TestStatusOfAPausedWorker(t *testing.T) {
 // The alert on unrouted events sends people to status, which must name the type.
 func TestStatusNamesTypesWithoutARoute(t *testing.T) {
 	t.Parallel()
-	stack, err := local.Start(t.Context(), local.Config{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { stack.Close() })
+	stack := newStack(t, local.Config{})
 	exec(t, stack, `INSERT INTO dbo.outbox_event (id, aggregate_type, aggregate_id, event_type, payload) VALUES (1, 'order', '1', 'other', '{}')`)
 	routes := filepath.Join(t.TempDir(), "routes.yaml")
 	if err := os.WriteFile(routes, []byte("routes:\n  - {event-type: placed, entity: "+local.Entity+"}\n"), 0o600); err != nil {

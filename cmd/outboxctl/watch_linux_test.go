@@ -46,11 +46,7 @@ func openTerminal(t *testing.T, width, height int) (master, tty *os.File) {
 // What a person sees who watches while a worker starts and stops: pages of
 // different length, each whole and alone.
 func TestWatchOnATerminal(t *testing.T) {
-	stack, err := local.Start(t.Context(), local.Config{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { stack.Close() })
+	stack := newStack(t, local.Config{})
 	const width, height = 60, 20 // a worker's line takes two rows
 	master, tty := openTerminal(t, width, height)
 	var mu sync.Mutex
