@@ -79,10 +79,7 @@ func TestAMessageThatIsNeverAnsweredIsFound(t *testing.T) {
 			t.Parallel()
 			server := startEmulator(t, emulator.Config{Entities: []emulator.Entity{{Name: orders, DuplicateDetection: true}}})
 			server.Inject(emulator.Fault{Kind: emulator.NoReply, Times: emulator.Forever, Match: eventID(23)})
-			routes, err := servicebus.NewRoutes(servicebus.Route{Entity: orders, PartitionKeyFromAggregate: ordered})
-			if err != nil {
-				t.Fatal(err)
-			}
+			routes := mustRoutes(t, servicebus.Route{Entity: orders, PartitionKeyFromAggregate: ordered})
 			p := newPublisher(t, servicebus.Config{ConnectionString: server.ConnectionString(), Routes: routes, Source: "src", SendTimeout: time.Second})
 			left := manyEvents(60, 100)
 			for claims := 1; ; claims++ {

@@ -20,12 +20,9 @@ func TestInspect(t *testing.T) {
 		{Name: "news", Kind: emulator.Topic, DuplicateDetection: true, DuplicateWindow: time.Hour, MaxSizeBytes: 2 << 30},
 	}})
 	server.SetStatus("off", emulator.StatusDisabled)
-	routes, err := servicebus.NewRoutes(
+	routes := mustRoutes(t,
 		servicebus.Route{EventType: "a", Entity: "orders"}, servicebus.Route{EventType: "b", Entity: "sessions"},
 		servicebus.Route{EventType: "c", Entity: "off"}, servicebus.Route{EventType: "d", Entity: "news"}, servicebus.Route{EventType: "e", Entity: "missing"})
-	if err != nil {
-		t.Fatal(err)
-	}
 	p := newPublisher(t, servicebus.Config{ConnectionString: server.PlainConnectionString(), Routes: routes, Source: "src"})
 	r, err := p.Inspect(inTime(t, time.Minute))
 	if err != nil {
@@ -67,11 +64,7 @@ func TestInspect(t *testing.T) {
 func TestInspectWithoutTheRight(t *testing.T) {
 	server := startEmulator(t, emulator.Config{Entities: []emulator.Entity{{Name: orders}}})
 	server.Inject(emulator.Fault{Kind: emulator.AdminStatus, Status: 401, Times: emulator.Forever})
-	routes, err := servicebus.NewRoutes(servicebus.Route{Entity: orders})
-	if err != nil {
-		t.Fatal(err)
-	}
-	p := newPublisher(t, servicebus.Config{ConnectionString: server.PlainConnectionString(), Routes: routes, Source: "src"})
+	p := newPublisher(t, servicebus.Config{ConnectionString: server.PlainConnectionString(), Routes: mustRoutes(t, servicebus.Route{Entity: orders}), Source: "src"})
 	r, err := p.Inspect(inTime(t, time.Minute))
 	if err != nil {
 		t.Fatal(err)

@@ -11,14 +11,11 @@ import (
 )
 
 func TestRoutesLookup(t *testing.T) {
-	routes, err := servicebus.NewRoutes(
+	routes := mustRoutes(t,
 		servicebus.Route{EventType: "OrderPlaced", Entity: "orders", TTL: time.Hour},
 		servicebus.Route{EventType: "42", Entity: "numbers", ContentType: "text/plain"},
 		servicebus.Route{Entity: "orders"},
 	)
-	if err != nil {
-		t.Fatal(err)
-	}
 	for eventType, want := range map[string]servicebus.Route{
 		"OrderPlaced": {EventType: "OrderPlaced", Entity: "orders", TTL: time.Hour, ContentType: "application/json"},
 		"42":          {EventType: "42", Entity: "numbers", ContentType: "text/plain"},
@@ -44,10 +41,7 @@ func TestRoutesLookup(t *testing.T) {
 }
 
 func TestRoutesWithoutDefault(t *testing.T) {
-	routes, err := servicebus.NewRoutes(servicebus.Route{EventType: "A", Entity: "a"})
-	if err != nil {
-		t.Fatal(err)
-	}
+	routes := mustRoutes(t, servicebus.Route{EventType: "A", Entity: "a"})
 	if route, ok := routes.Lookup("B"); ok {
 		t.Errorf("Lookup of a type without a route found %+v", route)
 	}
@@ -154,11 +148,8 @@ func TestParseRoutesRefuses(t *testing.T) {
 
 // The rate is the entity's: a route that names it speaks for all others.
 func TestRoutesShareTheRateOfTheirEntity(t *testing.T) {
-	routes, err := servicebus.NewRoutes(
+	routes := mustRoutes(t,
 		servicebus.Route{EventType: "a", Entity: "orders"}, servicebus.Route{EventType: "b", Entity: "orders", Rate: 50}, servicebus.Route{Entity: "rest"})
-	if err != nil {
-		t.Fatal(err)
-	}
 	if routes.Rate("orders") != 50 || routes.Rate("rest") != 0 {
 		t.Errorf("rates are %g and %g, want 50 and none", routes.Rate("orders"), routes.Rate("rest"))
 	}

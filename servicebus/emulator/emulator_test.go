@@ -40,12 +40,21 @@ func queues(names ...string) emulator.Config {
 	return cfg
 }
 
-// impatient makes a client give up at once where a fault is scripted.
-var impatient = azservicebus.RetryOptions{MaxRetries: -1}
+var (
+	// impatient makes a client give up at once where a fault is scripted, patient go
+	// on until it is over.
+	impatient = azservicebus.RetryOptions{MaxRetries: -1}
+	patient   = azservicebus.RetryOptions{MaxRetries: 3, RetryDelay: time.Millisecond}
+)
 
 func connect(t testing.TB, server *emulator.Server) *azservicebus.Client {
 	t.Helper()
 	return connectWith(t, server, &azservicebus.ClientOptions{RetryOptions: impatient})
+}
+
+func connectPatiently(t testing.TB, server *emulator.Server) *azservicebus.Client {
+	t.Helper()
+	return connectWith(t, server, &azservicebus.ClientOptions{RetryOptions: patient})
 }
 
 func connectWith(t testing.TB, server *emulator.Server, options *azservicebus.ClientOptions) *azservicebus.Client {

@@ -74,10 +74,8 @@ func TestDropAtEachPointOfASend(t *testing.T) {
 			if fired := server.FaultsFired(); fired[c.kind] != 1 || len(fired) != 1 {
 				t.Errorf("fired: %v", fired)
 			}
-			patient := connectWith(t, server, &azservicebus.ClientOptions{
-				RetryOptions: azservicebus.RetryOptions{MaxRetries: 3, RetryDelay: time.Millisecond},
-			})
-			send(t, sender(t, patient, "q"), message("b", large))
+			retrying := connectPatiently(t, server)
+			send(t, sender(t, retrying, "q"), message("b", large))
 		})
 	}
 }
@@ -116,10 +114,8 @@ func TestPoisonByAPropertyDropsOrConfuses(t *testing.T) {
 		if err := sendBatch(t, sender(t, client, "q"), batch...); err == nil {
 			t.Errorf("%s %s: the batch passed", fault.Kind, fault.Condition)
 		}
-		patient := connectWith(t, server, &azservicebus.ClientOptions{
-			RetryOptions: azservicebus.RetryOptions{MaxRetries: 3, RetryDelay: time.Millisecond},
-		})
-		if err := sendBatch(t, sender(t, patient, "q"), batch[0], batch[2]); err != nil {
+		retrying := connectPatiently(t, server)
+		if err := sendBatch(t, sender(t, retrying, "q"), batch[0], batch[2]); err != nil {
 			t.Errorf("%s %s: without the poison: %v", fault.Kind, fault.Condition, err)
 		}
 		if injected.Fired() != 1 || server.Counts("q").Active != 2 {

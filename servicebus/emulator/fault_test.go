@@ -127,13 +127,25 @@ func TestServerBusyLastsItsDuration(t *testing.T) {
 
 func TestTheClientRetriesServerBusy(t *testing.T) {
 	server := start(t, queues("q"))
-	client := connectWith(t, server, &azservicebus.ClientOptions{
-		RetryOptions: azservicebus.RetryOptions{MaxRetries: 3, RetryDelay: time.Millisecond},
-	})
+	client := connectPatiently(t, server)
 	fault := server.Inject(emulator.Fault{Kind: emulator.ServerBusy, Times: 2})
 	send(t, sender(t, client, "q"), message("a", "x"))
 	if fault.Fired() != 2 {
 		t.Errorf("fired %d times, want 2", fault.Fired())
+	}
+}
+
+// sendAtOnce sends so many messages, all of them together.
+func sendAtOnce(t *testing.T, s *azservicebus.Sender, sends int) {
+	t.Helper()
+	errs := make(chan error, sends)
+	for range sends {
+		go func() { errs <- s.SendMessage(within(t), message("a", "x"), nil) }()
+	}
+	for range sends {
+		if err := <-errs; err != nil {
+			t.Fatal(err)
+		}
 	}
 }
 
@@ -145,15 +157,7 @@ func TestDelayAndRoundTripDoNotTakeTurns(t *testing.T) {
 	send(t, s, message("first", "x"))
 	began := time.Now()
 	const sends = 100
-	errs := make(chan error, sends)
-	for range sends {
-		go func() { errs <- s.SendMessage(within(t), message("a", "x"), nil) }()
-	}
-	for range sends {
-		if err := <-errs; err != nil {
-			t.Fatal(err)
-		}
-	}
+	sendAtOnce(t, s, sends)
 	// One after the other they would take ten seconds.
 	if took := time.Since(began); took < cfg.RoundTrip || took > sends*cfg.RoundTrip/2 {
 		t.Errorf("%d sends at once took %s", sends, took)
@@ -167,15 +171,7 @@ func TestSlowCreditHoldsSendersBack(t *testing.T) {
 	s := sender(t, connect(t, server), "q")
 	send(t, s, message("a", "x")) // attaches the one link; the wait for the next credit has begun
 	began := time.Now()
-	errs := make(chan error, sends)
-	for range sends {
-		go func() { errs <- s.SendMessage(within(t), message("a", "x"), nil) }()
-	}
-	for range sends {
-		if err := <-errs; err != nil {
-			t.Fatal(err)
-		}
-	}
+	sendAtOnce(t, s, sends)
 	if took := time.Since(began); took < (sends-1)*slow || fault.Fired() <= sends {
 		t.Errorf("%d sends took %s and %d credits, want at least %s and one each", sends, took, fault.Fired(), (sends-1)*slow)
 	}
@@ -220,10 +216,8 @@ func TestPutTokenStatusThatPasses(t *testing.T) {
 		}
 		fault.Remove()
 		fault = server.Inject(emulator.Fault{Kind: emulator.PutToken, Entity: "q", Status: status})
-		patient := connectWith(t, server, &azservicebus.ClientOptions{
-			RetryOptions: azservicebus.RetryOptions{MaxRetries: 3, RetryDelay: time.Millisecond},
-		})
-		send(t, sender(t, patient, "q"), message("a", "x"))
+		retrying := connectPatiently(t, server)
+		send(t, sender(t, retrying, "q"), message("a", "x"))
 		if fault.Fired() != 1 {
 			t.Errorf("status %d fired %d times", status, fault.Fired())
 		}
@@ -232,9 +226,7 @@ func TestPutTokenStatusThatPasses(t *testing.T) {
 
 func TestKillConnectionsIsSurvived(t *testing.T) {
 	server := start(t, queues("q"))
-	client := connectWith(t, server, &azservicebus.ClientOptions{
-		RetryOptions: azservicebus.RetryOptions{MaxRetries: 3, RetryDelay: time.Millisecond},
-	})
+	client := connectPatiently(t, server)
 	s := sender(t, client, "q")
 	send(t, s, message("a", "x"))
 	server.KillConnections()
@@ -249,9 +241,7 @@ func TestKillConnectionsIsSurvived(t *testing.T) {
 
 func TestDetachLinksIsRecovered(t *testing.T) {
 	server := start(t, queues("q"))
-	client := connectWith(t, server, &azservicebus.ClientOptions{
-		RetryOptions: azservicebus.RetryOptions{MaxRetries: 3, RetryDelay: time.Millisecond},
-	})
+	client := connectPatiently(t, server)
 	s := sender(t, client, "q")
 	send(t, s, message("a", "x"))
 	if n := server.DetachLinks("q", "amqp:link:detach-forced", "idle"); n != 1 {

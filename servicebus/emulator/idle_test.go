@@ -5,8 +5,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/Azure/azure-sdk-for-go/sdk/messaging/azservicebus"
-
 	"azsqloutbox/servicebus/emulator/internal/amqp"
 )
 
@@ -14,9 +12,7 @@ func TestIdleLinksAreDetached(t *testing.T) {
 	cfg := queues("q")
 	cfg.LinkIdleTimeout = 50 * time.Millisecond
 	server := start(t, cfg)
-	client := connectWith(t, server, &azservicebus.ClientOptions{
-		RetryOptions: azservicebus.RetryOptions{MaxRetries: 3, RetryDelay: time.Millisecond},
-	})
+	client := connectPatiently(t, server)
 	s := sender(t, client, "q")
 	send(t, s, message("a", "x"))
 	attached := server.Stats()
@@ -72,9 +68,7 @@ func TestConnectionWithoutLinksIsClosed(t *testing.T) {
 		t.Errorf("closed with %+v", c.Error)
 	}
 
-	client := connectWith(t, server, &azservicebus.ClientOptions{
-		RetryOptions: azservicebus.RetryOptions{MaxRetries: 3, RetryDelay: time.Millisecond},
-	})
+	client := connectPatiently(t, server)
 	s := sender(t, client, "q")
 	send(t, s, message("a", "x"))
 	gone, cancel := contextUntil(t, func() bool { return server.Stats().Connections == 0 })
@@ -88,9 +82,7 @@ func TestConnectionWithoutLinksIsClosed(t *testing.T) {
 
 func TestConnectionsClosedByTheServiceAreMadeAnew(t *testing.T) {
 	server := start(t, queues("q"))
-	client := connectWith(t, server, &azservicebus.ClientOptions{
-		RetryOptions: azservicebus.RetryOptions{MaxRetries: 3, RetryDelay: time.Millisecond},
-	})
+	client := connectPatiently(t, server)
 	s := sender(t, client, "q")
 	send(t, s, message("a", "x"))
 	raw := dial(t, server)
