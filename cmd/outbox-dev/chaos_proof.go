@@ -89,7 +89,7 @@ func (c *chaosRun) await(ctx context.Context, begun time.Time, receipts int, wan
 const storedSQL = `SELECT /* outbox:ChaosStored */ e.id, LEFT(e.payload, 40) AS head, e.status, e.created_at, ISNULL(e.last_error, '') AS last_error, e.retry_count
 FROM   dbo.outbox_event AS e
 UNION ALL
-SELECT NULL, r.owner, 0, r.claimed_at, '', 0
+SELECT NULL, '', 0, r.claimed_at, '', 0
 FROM   dbo.outbox_event_claim AS r;`
 
 // stored reads the rows, and counts the receipts, past the network and the

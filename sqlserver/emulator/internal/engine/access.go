@@ -86,7 +86,31 @@ func (p *planner) choose(l *leaf, conds []*predicate, bound slotSet) (*access, e
 	if h.forceSeek && best.equal == 0 && best.lower == nil && best.upper == nil {
 		return nil, errNoPlan()
 	}
-	return best, nil
+	return best, h.seeksBy(best)
+}
+
+// seeksBy holds an access to the columns of FORCESEEK (index (columns)): they lead the
+// index's key, and the seek is by all of them.
+func (h *tableHints) seeksBy(a *access) error {
+	if len(h.seekColumns) == 0 {
+		return nil
+	}
+	if len(h.seekColumns) > len(a.index.key) {
+		return raiseBatch(365, 16, 1, "The query processor could not produce a query plan because the FORCESEEK hint on table or view '%s' specified more seek columns than the number of key columns in index '%s'.", a.table.name, a.index.name)
+	}
+	for i, ref := range h.seekColumns {
+		if name := lastIdentifier(ref); !strings.EqualFold(name, a.table.columns[a.index.key[i].column].name) {
+			return raiseBatch(362, 16, 1, "The query processor could not produce a query plan because the name '%s' in the FORCESEEK hint on table or view '%s' did not match the key column names of the index '%s'.", name, a.table.name, a.index.name)
+		}
+	}
+	sought := a.equal
+	if a.lower != nil || a.upper != nil {
+		sought++
+	}
+	if sought < len(h.seekColumns) {
+		return errNoPlan()
+	}
+	return nil
 }
 
 // arguments are the conditions that can bound a seek into a leaf.

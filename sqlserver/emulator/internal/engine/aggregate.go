@@ -29,8 +29,11 @@ func isAggregate(name string) bool { return aggregateNames[strings.ToUpper(name)
 
 // aggregateCall compiles an aggregate; its value is a column of the group.
 func (c *compiler) aggregateCall(x *ast.FunctionCall, sc *scope) (*scalar, error) {
-	if takesSequence(x.Parameters, false) {
+	switch {
+	case takesSequence(x.Parameters, false):
 		return nil, errSequenceAggregate()
+	case aggregates(x.Parameters), queries(x.Parameters):
+		return nil, raiseBatch(130, 16, 1, "Cannot perform an aggregate function on an expression containing an aggregate or a subquery.")
 	}
 	l := c.level
 	if l == nil || l.group == nil || l.sc != sc || !l.grouped {
@@ -68,6 +71,9 @@ func (c *compiler) newAggregate(x *ast.FunctionCall, sc *scope) (*aggregate, err
 		if a.arg, err = c.expression(x.Parameters[0], sc); err != nil {
 			return nil, err
 		}
+		if err := c.aggregated(l, a.arg); err != nil {
+			return nil, err
+		}
 		if a.arg.typ.Kind == sqltype.Null {
 			return nil, raiseBatch(8117, 16, 1, "Operand data type NULL is invalid for %s operator.", strings.ToLower(a.name))
 		}
@@ -91,6 +97,24 @@ func (c *compiler) newAggregate(x *ast.FunctionCall, sc *scope) (*aggregate, err
 		return a, c.stringAgg(a, x, sc)
 	}
 	return a, nil
+}
+
+// aggregated refuses an aggregate of columns of the query around, which is that
+// query's.
+func (c *compiler) aggregated(l *queryLevel, arg *scalar) error {
+	var own slotSet
+	for _, src := range l.sc.sources {
+		own |= 1 << src.slot
+	}
+	switch {
+	case arg.deps.within(own):
+		return nil
+	case arg.deps&own != 0:
+		return raiseBatch(8124, 16, 1, "Multiple columns are specified in an aggregated expression containing an outer reference. If an expression being aggregated contains an outer reference, then that outer reference must be the only column referenced in the expression.")
+	case l.applied:
+		return raiseBatch(4101, 15, 1, "Aggregates on the right side of an APPLY cannot reference columns from the left side.")
+	}
+	return notModelled("an aggregate of columns of the query around")
 }
 
 func (c *compiler) stringAgg(a *aggregate, x *ast.FunctionCall, sc *scope) (err error) {

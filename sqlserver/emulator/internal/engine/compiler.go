@@ -34,6 +34,8 @@ type compiler struct {
 	level *queryLevel
 	// applying: the right side of an APPLY is compiled, which sees the left.
 	applying bool
+	// applied: the next query to compile is the right side of an APPLY.
+	applied bool
 	// touched are the slots that columns were resolved to: what a subquery
 	// touches outside its own slots is what it is correlated with.
 	touched slotSet
@@ -90,6 +92,9 @@ type outCol struct {
 	identity bool
 	// untyped is the literal NULL.
 	untyped bool
+	// strength and conflict are those of the expression that a query selects.
+	strength collationStrength
+	conflict *collationConflict
 }
 
 // columnRef is a column of a slot; ok is false for computed ones.
@@ -103,6 +108,8 @@ type columnRef struct {
 type scope struct {
 	parent  *scope
 	sources []*source
+	// qualified: a column must say of which source it is.
+	qualified bool
 }
 
 // maxSlots is the width of a dependency set.
@@ -138,7 +145,7 @@ func (sc *scope) resolve(parts []string) (*source, int, error) {
 				qualified = true
 			}
 			for i, col := range src.cols {
-				if !strings.EqualFold(col.name, name) {
+				if len(parts) == 1 && s.qualified || !strings.EqualFold(col.name, name) {
 					continue
 				}
 				if found != nil {
@@ -196,6 +203,9 @@ func (c *compiler) pushCTEs(w *ast.WithCtesAndXmlNamespaces) error {
 	for _, t := range w.CommonTableExpressions {
 		if t.QueryExpression == nil || t.ExpressionName == nil {
 			return errSyntax("WITH")
+		}
+		if c.findCTE(t.ExpressionName.Value) != nil {
+			return raiseBatch(239, 16, 1, "Duplicate common table expression name '%s' was specified.", t.ExpressionName.Value)
 		}
 		c.ctes = append(c.ctes, &cte{t.ExpressionName.Value, t.Columns, t.QueryExpression, len(c.ctes)})
 	}

@@ -12,24 +12,32 @@ import (
 // chooses its result.
 func branches(tests []*predicate, results []*scalar, otherwise *scalar) (*scalar, error) {
 	t := nullType
-	var strongest *scalar
+	var text *scalar
+	var mix mixture
 	all := append([]*scalar(nil), results...)
 	if otherwise != nil {
 		all = append(all, otherwise)
 	}
 	for _, r := range all {
 		t = sqltype.Common(t, r.typ)
-		if r.typ.Kind.IsText() {
-			if strongest == nil || r.strength > strongest.strength {
-				strongest = r
-			}
+		if !r.typ.Kind.IsText() {
+			continue
+		}
+		if text == nil {
+			text, mix = r, mixture{r.typ.Collation, r.strength, r.conflict}
+			continue
+		}
+		var err error
+		so := &scalar{typ: sqltype.Type{Kind: r.typ.Kind, Collation: mix.collation}, strength: mix.strength, conflict: mix.conflict}
+		if mix, err = mixCollations("CASE", so, r); err != nil {
+			return nil, err
 		}
 	}
 	if t.Kind == sqltype.Null {
 		return nil, raiseBatch(8133, 16, 1, "At least one of the result expressions in a CASE specification must be an expression other than the NULL constant.")
 	}
-	if strongest != nil && t.Kind.IsText() {
-		t.Collation = strongest.typ.Collation
+	if text != nil && t.Kind.IsText() {
+		t.Collation = mix.collation
 	}
 	for i, r := range all {
 		all[i] = convertTo(r, t)
@@ -49,6 +57,7 @@ func branches(tests []*predicate, results []*scalar, otherwise *scalar) (*scalar
 		}
 		return all[len(tests)].eval(e)
 	}, all...)
+	mix.mark(out)
 	for _, p := range tests {
 		out.deps |= p.deps
 		out.reads = out.reads || p.reads

@@ -24,7 +24,7 @@ var typeNames = map[string]sqltype.Kind{
 	"uniqueidentifier": sqltype.UniqueIdentifier, "xml": sqltype.XML, "sql_variant": sqltype.SQLVariant,
 }
 
-func errNoType(name string) error {
+func errNoType(name string) *sqlError {
 	return raiseBatch(2715, 16, 6, "Column, parameter, or variable #1: Cannot find data type %s.", name)
 }
 
@@ -65,6 +65,17 @@ func (e *Engine) dataTypeOf(ref ast.DataTypeReference, defaultLength int) (sqlty
 	return t, e.typeParameters(&t, params, defaultLength)
 }
 
+// declaredType is the name that a declaration has for a type of the user's.
+func declaredType(ref ast.DataTypeReference) string {
+	switch ref := ref.(type) {
+	case *ast.SqlDataTypeReference:
+		return objectText(ref.Name)
+	case *ast.UserDataTypeReference:
+		return objectText(ref.Name)
+	}
+	return ""
+}
+
 func (e *Engine) typeParameters(t *sqltype.Type, params []ast.ScalarExpression, defaultLength int) error {
 	n := make([]int, len(params))
 	for i, p := range params {
@@ -85,16 +96,22 @@ func (e *Engine) typeParameters(t *sqltype.Type, params []ast.ScalarExpression, 
 	case t.Kind.IsText() || t.Kind.IsBinary():
 		return e.lengthOf(t, n, defaultLength)
 	case t.Kind == sqltype.Decimal:
-		t.Precision = 18
+		precision, scale := 18, 0
 		if len(n) > 0 {
-			t.Precision = uint8(n[0])
+			precision = n[0]
 		}
 		if len(n) > 1 {
-			t.Scale = uint8(n[1])
+			scale = n[1]
 		}
-		if t.Precision < 1 || t.Precision > 38 || t.Scale > t.Precision {
-			return raiseBatch(2750, 16, 1, "Column or parameter #1: Specified column precision %d is greater than the maximum precision of 38.", t.Precision)
+		switch {
+		case precision < 1:
+			return errPrecision(precision)
+		case precision > 38:
+			return raiseBatch(2750, 16, 1, "Column or parameter #1: Specified column precision %d is greater than the maximum precision of 38.", precision)
+		case scale > precision:
+			return raiseBatch(192, 16, 1, "The scale must be less than or equal to the precision.")
 		}
+		t.Precision, t.Scale = uint8(precision), uint8(scale)
 	case t.Kind == sqltype.DateTime2 || t.Kind == sqltype.Time || t.Kind == sqltype.DateTimeOffset:
 		t.Scale = 7
 		if len(n) > 0 {
@@ -103,10 +120,18 @@ func (e *Engine) typeParameters(t *sqltype.Type, params []ast.ScalarExpression, 
 			}
 			t.Scale = uint8(n[0])
 		}
-	case t.Kind == sqltype.Float && len(n) > 0 && n[0] <= 24:
-		t.Kind = sqltype.Real
+	case t.Kind == sqltype.Float:
+		if len(n) > 0 && n[0] <= 24 {
+			t.Kind = sqltype.Real
+		}
+	case len(n) > 0:
+		return raiseBatch(2716, 16, 1, "Column, parameter, or variable #1: Cannot specify a column width on data type %s.", t.Name())
 	}
 	return nil
+}
+
+func errPrecision(n int) error {
+	return raiseBatch(1001, 15, 1, "Line 1: Length or precision specification %d is invalid.", n)
 }
 
 func (e *Engine) lengthOf(t *sqltype.Type, n []int, defaultLength int) error {
@@ -128,9 +153,11 @@ func (e *Engine) lengthOf(t *sqltype.Type, n []int, defaultLength int) error {
 	case t.Length == sqltype.Max:
 		return nil
 	case t.Length < 1:
-		return raiseBatch(1001, 15, 1, "Line 1: Length or precision specification %d is invalid.", t.Length)
-	case t.Length > limit:
+		return errPrecision(t.Length)
+	case t.Length > 8000:
 		return raiseBatch(131, 15, 2, "The size (%d) given to the type '%s' exceeds the maximum allowed for any data type (8000).", t.Length, t.Name())
+	case t.Length > limit:
+		return raiseBatch(2717, 16, 2, "The size (%d) given to the type '%s' exceeds the maximum allowed (%d).", t.Length, t.Name(), limit)
 	}
 	return nil
 }
@@ -144,6 +171,9 @@ func (c *compiler) cast(x ast.ScalarExpression, ref ast.DataTypeReference, style
 	}
 	t, err := c.engine.dataTypeOf(ref, 30)
 	if err != nil {
+		if se, ok := err.(*sqlError); ok && se.Number == errNoType("").Number {
+			return nil, raiseBatch(243, 16, 1, "Type %s is not a defined system type.", declaredType(ref))
+		}
 		return nil, err
 	}
 	st := literal(intType, intValue(0))

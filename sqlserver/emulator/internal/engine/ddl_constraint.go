@@ -97,13 +97,22 @@ func (e *Engine) addDefault(def *tableDef, at int, st *ast.DefaultConstraintDefi
 	}
 	c := &compiler{engine: e, vars: (&variables{}).now(), checking: true, filterable: true}
 	if _, err := c.expression(st.Expression, &scope{}); err != nil {
-		return err
+		return errNotColumn(err)
 	}
 	h, system := e.constraintHeader(def, st.ConstraintIdentifier, "DF")
 	col := *def.columns[at]
 	col.def = &defaultDef{objectHeader: h, expr: st.Expression, text: defaultText(st.Expression), systemNamed: system}
 	def.columns[at] = &col
 	return nil
+}
+
+// errNotColumn says of an unknown name that no column may stand there.
+func errNotColumn(err error) error {
+	se, ok := err.(*sqlError)
+	if !ok || se.Number != 207 {
+		return err
+	}
+	return raiseBatch(128, 15, 1, "The name \"%s\" is not permitted in this context. Valid expressions are constants, constant expressions, and (in some contexts) variables. Column names are not permitted.", strings.Split(se.Message, "'")[1])
 }
 
 func (e *Engine) addCheck(def *tableDef, st *ast.CheckConstraintDefinition, column int) error {

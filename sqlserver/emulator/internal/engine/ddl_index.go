@@ -17,6 +17,9 @@ func (e *Engine) addUnique(def *tableDef, st *ast.UniqueConstraintDefinition) er
 		prefix, kind = "PK", "PK"
 		for _, ix := range def.indexes {
 			if ix.constraint == "PK" {
+				if def.store == nil {
+					return raise(8110, 16, 0, "Cannot add multiple PRIMARY KEY constraints to table '%s'.", def.name)
+				}
 				return raise(1779, 16, 0, "Table '%s' already has a primary key defined on it.", def.name)
 			}
 		}
@@ -124,6 +127,9 @@ func lastIdentifier(ref *ast.ColumnReferenceExpression) string {
 const maxKeyColumns = 32
 
 func (ix *indexDef) setKey(def *tableDef, cols []*ast.ColumnWithSortOrder) error {
+	if len(cols) == 0 {
+		return errSyntax(")")
+	}
 	if len(cols) > maxKeyColumns {
 		return raise(1904, 16, 1, "The index '%s' on table '%s' has %d columns in the key list. The maximum limit for index key column list is 32.", ix.name, def.name, len(cols))
 	}
@@ -150,6 +156,9 @@ func (ix *indexDef) setOptions(list []ast.IndexOption) error {
 	for _, o := range list {
 		switch o := o.(type) {
 		case *ast.IndexStateOption:
+			if o.OptionState != "On" && o.OptionState != "Off" {
+				return errSyntax(o.OptionState)
+			}
 			on := o.OptionState == "On"
 			switch o.OptionKind {
 			case "OptimizeForSequentialKey":
@@ -190,7 +199,11 @@ func (ix *indexDef) setOptions(list []ast.IndexOption) error {
 			default:
 				return errIndexOption(o.OptionKind)
 			}
-		case *ast.OnlineIndexOption, *ast.MaxDurationOption, *ast.DataCompressionOption, *ast.WaitAtLowPriorityOption:
+		case *ast.OnlineIndexOption:
+			if o.OptionState != "On" && o.OptionState != "Off" {
+				return errSyntax(o.OptionState)
+			}
+		case *ast.MaxDurationOption, *ast.DataCompressionOption, *ast.WaitAtLowPriorityOption:
 		default:
 			return notModelled("the index option %s", syntaxName(o))
 		}

@@ -1,6 +1,7 @@
 package engine
 
 import (
+	"cmp"
 	"slices"
 	"strings"
 
@@ -139,6 +140,9 @@ func (c *compiler) setOperation(x *ast.BinaryQueryExpression, parent *scope) (*q
 	if len(a.cols) != len(b.cols) {
 		return nil, raiseBatch(205, 16, 1, "All queries combined using a UNION, INTERSECT or EXCEPT operator must have an equal number of expressions in their target lists.")
 	}
+	if a.assign != nil || b.assign != nil {
+		return nil, raiseBatch(10734, 16, 1, "Variable assignment is not allowed in a statement containing a top level UNION, INTERSECT or EXCEPT operator.")
+	}
 	q := &query{refs: make([]columnRef, len(a.cols))}
 	for i, col := range a.cols {
 		switch other := b.cols[i]; {
@@ -148,7 +152,15 @@ func (c *compiler) setOperation(x *ast.BinaryQueryExpression, parent *scope) (*q
 		case incompatible(col.typ, other.typ):
 			return nil, raiseBatch(206, 16, 2, "Operand type clash: %s is incompatible with %s", col.typ.Name(), other.typ.Name())
 		default:
+			mix, err := mixColumns(x, &col, &other)
+			if err != nil {
+				return nil, err
+			}
 			col.typ = sqltype.Common(col.typ, other.typ)
+			if col.typ.Kind.IsText() {
+				col.typ.Collation = mix.collation
+			}
+			col.strength, col.conflict = mix.strength, mix.conflict
 		}
 		col.nullable = col.nullable || b.cols[i].nullable
 		q.cols = append(q.cols, col)
@@ -183,6 +195,21 @@ func (c *compiler) setOperation(x *ast.BinaryQueryExpression, parent *scope) (*q
 		return overRows(all)(emit)
 	}
 	return q, nil
+}
+
+// mixColumns is the collation of a column of two queries. UNION ALL alone does not
+// compare.
+func mixColumns(x *ast.BinaryQueryExpression, a, b *outCol) (mixture, error) {
+	if !a.typ.Kind.IsText() || !b.typ.Kind.IsText() {
+		return mixture{collation: cmp.Or(a.typ.Collation, b.typ.Collation)}, nil
+	}
+	first := &scalar{typ: a.typ, strength: a.strength, conflict: a.conflict}
+	second := &scalar{typ: b.typ, strength: b.strength, conflict: b.conflict}
+	if x.BinaryQueryExpressionType == "Union" && x.All {
+		return mixCollations("UNION ALL", first, second)
+	}
+	coll, err := commonCollation(first, second)
+	return mixture{collation: coll, strength: max(a.strength, b.strength)}, err
 }
 
 type rowFunc = func(e *env, emit func([]sqltype.Value) error) error

@@ -144,6 +144,9 @@ func (x *exec) fail(err error) error {
 			return err
 		}
 	}
+	if inner := x.caller != nil && x.caller.mod != nil && x.firing == nil; inner && se.compile && !abort && se.effect == endsBatch {
+		return errModuleEnded
+	}
 	if abort || se.effect == endsBatch || se.effect == endsTransaction {
 		return errAborted
 	}

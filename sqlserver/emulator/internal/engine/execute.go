@@ -127,11 +127,32 @@ func (b *builder) executeProcedure(spec *ast.ExecuteSpecification, ent *ast.Exec
 			if a.output {
 				return nil, raiseBatch(179, 15, 1, "Cannot use the OUTPUT option when passing a constant to a stored procedure.")
 			}
+			if err := plain(v); err != nil {
+				return nil, err
+			}
 			a.value = b.expression(v, line)
 		}
 		n.args = append(n.args, a)
 	}
 	return n, nil
+}
+
+// plain refuses an expression where a constant or a variable has to stand: an
+// argument of EXECUTE, THROW and RAISERROR.
+func plain(x ast.ScalarExpression) error {
+	switch x := x.(type) {
+	case nil, *ast.IntegerLiteral, *ast.NumericLiteral, *ast.RealLiteral, *ast.MoneyLiteral, *ast.StringLiteral,
+		*ast.BinaryLiteral, *ast.NullLiteral, *ast.VariableReference, *ast.GlobalVariableExpression:
+		return nil
+	case *ast.UnaryExpression:
+		if _, number := x.Expression.(*ast.VariableReference); !number && x.UnaryExpressionType != "BitwiseNot" {
+			return plain(x.Expression)
+		}
+		return errSyntax("-")
+	case *ast.BinaryExpression:
+		return errSyntax("+")
+	}
+	return errSyntax("(")
 }
 
 func (n *execProc) run(x *exec) (signal, error) {

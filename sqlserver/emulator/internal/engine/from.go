@@ -156,12 +156,18 @@ func (c *compiler) qualifiedJoin(ref *ast.QualifiedJoin, sc *scope) (*joinTree, 
 	if err != nil {
 		return nil, err
 	}
-	if takesSequence(ref.SearchCondition, false) {
+	switch {
+	case takesSequence(ref.SearchCondition, false):
 		return nil, errSequenceClause()
+	case aggregates(ref.SearchCondition):
+		return nil, raiseBatch(1015, 15, 1, "An aggregate cannot appear in an ON clause unless it is in a subquery contained in a HAVING clause or select list, and the column being aggregated is an outer reference.")
 	}
 	on, err := c.conjuncts(ref.SearchCondition, sc)
 	if err != nil {
 		return nil, err
+	}
+	if ref.SearchCondition == nil {
+		return nil, errSyntax("JOIN")
 	}
 	if err := c.joinable(ref.JoinHint, ref.SearchCondition); err != nil {
 		return nil, err

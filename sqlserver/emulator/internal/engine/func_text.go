@@ -142,7 +142,7 @@ func errLength(name string) error {
 
 func left(_ *env, v []sqltype.Value) (sqltype.Value, error) {
 	if v[1].N < 0 {
-		return sqltype.Value{}, errLength("left")
+		return sqltype.Value{}, raise(537, 16, 2, "Invalid length parameter passed to the LEFT or SUBSTRING function.")
 	}
 	return withText(v[0], slice(v[0].S, 0, v[1].N)), nil
 }

@@ -23,6 +23,9 @@ func (b *builder) grantStatement(st *grantSyntax) (node, error) {
 	if st.as != nil {
 		return nil, notModelled("GRANT, DENY and REVOKE AS a principal")
 	}
+	if len(st.principals) == 0 {
+		return nil, errSyntax("TO")
+	}
 	return ddl(func(x *exec, sc *statementScope) error { return x.grant(sc, st) }), nil
 }
 

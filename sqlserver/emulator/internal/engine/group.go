@@ -16,6 +16,8 @@ type queryLevel struct {
 	grouped        bool
 	windowsAllowed bool
 	window         *windowing
+	// applied: the query is the right side of an APPLY.
+	applied bool
 	// clause is the one being compiled: "", HAVING or ORDER BY.
 	clause string
 }
@@ -48,6 +50,9 @@ func (c *compiler) startGrouping(x *ast.QuerySpecification, level *queryLevel) e
 			e, ok := spec.(*ast.ExpressionGroupingSpecification)
 			if !ok {
 				return notModelled("the grouping %s", syntaxName(spec))
+			}
+			if aggregates(e.Expression) || queries(e.Expression) {
+				return raiseBatch(144, 15, 1, "Cannot use an aggregate or a subquery in an expression used for the group by list of a GROUP BY clause.")
 			}
 			s, err := c.expression(e.Expression, level.sc)
 			if err != nil {

@@ -32,6 +32,12 @@ type guard struct {
 	hintAt    int
 	hintDepth int
 	hint      string
+	// joined are the depths of the JOINs that have no ON yet.
+	joined []int
+	// tryEnded: the token before is the BEGIN behind END TRY.
+	tryEnded bool
+	// optionAt is the depth of an OPTION ( … ), 0 outside of one.
+	optionAt int
 	// statisticsAt is how far a CREATE STATISTICS has come.
 	statisticsAt int
 
@@ -66,6 +72,8 @@ func (g *guard) check() *sqlError {
 		return errSyntax(strings.TrimSpace(g.token))
 	case strings.EqualFold(g.before, "AS") && !g.module:
 		return errKeyword(g.before)
+	case g.before == ",", incompleteAfter[strings.ToUpper(g.before)], g.endOfTry(), g.applying(), len(g.joined) > 0:
+		return errSyntax(g.before)
 	}
 	return nil
 }
@@ -110,6 +118,9 @@ func (g *guard) count() *sqlError {
 	if strings.EqualFold(g.before, "TOP") && changesRows[strings.ToUpper(g.beforeThat)] && word != "(" {
 		return errSyntax(g.token) // in a SELECT alone TOP goes without (sql-docs, "TOP")
 	}
+	if strings.EqualFold(g.before, "TOP") && word[0] == '@' {
+		return errSyntax(g.token) // a constant alone goes without
+	}
 	if quantifiers[word] && strings.ContainsAny(g.before, "=<>") && len(g.before) == 1 {
 		return notModelled("comparisons with %s (a subquery)", word) // the parser takes them for a mistake
 	}
@@ -123,6 +134,12 @@ func (g *guard) count() *sqlError {
 		g.module = word == "CREATE" || word == "ALTER"
 	}
 	if e := g.dangling(word); e != nil {
+		return e
+	}
+	if e := g.joins(word); e != nil {
+		return e
+	}
+	if e := g.options(word); e != nil {
 		return e
 	}
 	g.beforeThat, g.before = g.before, g.token

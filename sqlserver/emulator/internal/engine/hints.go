@@ -14,7 +14,9 @@ type tableHints struct {
 	index     string // INDEX(name)
 	indexID   int    // INDEX(n), -1 for none
 	forceSeek bool
-	forceScan bool
+	// seekColumns are those of FORCESEEK (index (columns)).
+	seekColumns []*ast.ColumnReferenceExpression
+	forceScan   bool
 
 	lock      storage.LockMode // U or X by UPDLOCK, XLOCK
 	readPast  bool
@@ -45,6 +47,10 @@ func (c *compiler) tableHints(list []ast.TableHintType) (*tableHints, error) {
 		case *ast.ForceSeekTableHint:
 			h.forceSeek = true
 			if hint.IndexValue != nil {
+				if len(hint.ColumnValues) == 0 {
+					return nil, errSyntax(")")
+				}
+				h.seekColumns = hint.ColumnValues
 				if err := h.setIndex(hint.IndexValue); err != nil {
 					return nil, err
 				}

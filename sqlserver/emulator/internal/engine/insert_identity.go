@@ -13,6 +13,8 @@ func (p *insertPlan) identity(e *env, row []sqltype.Value) error {
 	id := def.identity
 	on := strings.EqualFold(s.identityInsert, def.qualified())
 	switch {
+	case p.explicitIdentity && p.target.variable >= 0:
+		return raise(1077, 15, 1, "INSERT into an identity column not allowed on table variables.")
 	case p.explicitIdentity && !on:
 		return raise(544, 16, 1, "Cannot insert explicit value for identity column in table '%s' when IDENTITY_INSERT is set to OFF.", def.name)
 	case !p.explicitIdentity && on:

@@ -23,6 +23,8 @@ func (c *compiler) insertSource(p *insertPlan, spec *ast.InsertSpecification) er
 			return err
 		}
 		switch n := len(q.cols); {
+		case q.assign != nil:
+			return raiseBatch(199, 15, 1, "An INSERT statement cannot contain a SELECT statement that assigns values to a variable.")
 		case len(spec.Columns) > 0 && n < len(p.columns):
 			return raiseBatch(120, 15, 1, "The select list for the INSERT statement contains fewer items than the insert list. The number of SELECT values must match the number of INSERT columns.")
 		case len(spec.Columns) > 0 && n > len(p.columns):
@@ -65,6 +67,14 @@ func (c *compiler) insertValues(p *insertPlan, list []*ast.RowValue, listed bool
 	}
 	rows := make([][]*scalar, len(list))
 	all := make(draws)
+	for _, r := range list {
+		if len(r.ColumnValues) == 0 {
+			return errSyntax(")")
+		}
+		if len(r.ColumnValues) != len(list[0].ColumnValues) {
+			return errValueRows()
+		}
+	}
 	for i, r := range list {
 		c.draws = make(draws)
 		if err := p.width(len(r.ColumnValues), listed); err != nil {

@@ -156,7 +156,7 @@ func (c *compiler) collate(s *scalar, name *ast.Identifier) (*scalar, error) {
 		out = &n
 	}
 	out.typ.Collation = coll
-	out.strength = explicitCollation
+	out.strength, out.conflict = explicitCollation, nil
 	return out, nil
 }
 

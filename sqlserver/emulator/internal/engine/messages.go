@@ -17,7 +17,15 @@ func (b *builder) messageStatement(st ast.Statement) (node, error) {
 		if takesSequence(st.Expression, false) {
 			return nil, errSequenceStatement()
 		}
+		if queries(st.Expression) {
+			return nil, raiseBatch(1046, 15, 1, "Subqueries are not allowed in this context. Only scalar expressions are allowed.")
+		}
 		u := b.expression(st.Expression, line)
+		compile := u.build
+		u.build = func(c *compiler) (*scalar, error) {
+			s, err := compile(c)
+			return s, errNotColumn(err)
+		}
 		return action(func(x *exec) error {
 			v, err := x.value(u)
 			if err != nil {
@@ -50,6 +58,11 @@ func (b *builder) throw(st *ast.ThrowStatement, line int32) (node, error) {
 			again.terminated = false
 			return &again
 		}), nil
+	}
+	for _, x := range []ast.ScalarExpression{st.ErrorNumber, st.Message, st.State} {
+		if err := plain(x); err != nil {
+			return nil, err
+		}
 	}
 	number, text, state := b.expression(st.ErrorNumber, line), b.expression(st.Message, line), b.expression(st.State, line)
 	return action(func(x *exec) error {
@@ -108,6 +121,11 @@ func (b *builder) raiseError(st *ast.RaiseErrorStatement, line int32) (node, err
 	}
 	noWait := strings.Contains(st.RaiseErrorOptions, "NoWait")
 	first, class, state := b.expression(st.FirstParameter, line), b.expression(st.SecondParameter, line), b.expression(st.ThirdParameter, line)
+	for _, x := range append([]ast.ScalarExpression{st.FirstParameter, st.SecondParameter, st.ThirdParameter}, st.OptionalParameters...) {
+		if err := plain(x); err != nil {
+			return nil, err
+		}
+	}
 	var args []*unit[*scalar]
 	for _, p := range st.OptionalParameters {
 		args = append(args, b.expression(p, line))

@@ -109,6 +109,8 @@ type modifySyntax struct {
 
 func (c *compiler) modify(st *modifySyntax) (*modification, error) {
 	switch {
+	case aggregates(st.sets):
+		return nil, raiseBatch(157, 15, 1, "An aggregate may not appear in the set list of an UPDATE statement.")
 	case takesSequence(st.where, false), takesSequence(st.top, false):
 		return nil, errSequenceClause()
 	case st.top != nil && takesSequence(st.sets, false):

@@ -123,6 +123,9 @@ func (c *compiler) setClauses(list []ast.SetClause, src *source, def *tableDef, 
 		if a.Column != nil {
 			ids := a.Column.MultiPartIdentifier.Identifiers
 			name := ids[len(ids)-1].Value
+			if parts := identifiers(a.Column.MultiPartIdentifier); len(parts) > 1 && !src.called(parts[:len(parts)-1]) {
+				return nil, errUnbound(strings.Join(parts, "."))
+			}
 			col := -1
 			for i, oc := range src.cols {
 				if strings.EqualFold(oc.name, name) {

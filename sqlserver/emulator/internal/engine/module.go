@@ -89,11 +89,21 @@ type builder struct {
 
 // declare adds a scalar variable.
 func (b *builder) declare(name string, typ sqltype.Type) (int, error) {
-	if _, _, ok := b.mod.vars.now().scalar(name); ok {
-		return 0, raiseBatch(134, 15, 2, "The variable name '%s' has already been declared. Variable names must be unique within a query batch or stored procedure.", name)
+	if err := b.undeclared(name); err != nil {
+		return 0, err
 	}
 	b.mod.vars.scalars = append(b.mod.vars.scalars, variable{name, typ})
 	return len(b.mod.vars.scalars) - 1, nil
+}
+
+// undeclared refuses a name that a variable of the module has.
+func (b *builder) undeclared(name string) error {
+	vars := b.mod.vars.now()
+	_, _, scalar := vars.scalar(name)
+	if _, _, table := vars.table(name); scalar || table {
+		return raiseBatch(134, 15, 2, "The variable name '%s' has already been declared. Variable names must be unique within a query batch or stored procedure.", name)
+	}
+	return nil
 }
 
 // declareTable adds a table variable.

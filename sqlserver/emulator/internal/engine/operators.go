@@ -66,6 +66,8 @@ func (c *compiler) operate(op string, a, b *scalar) (*scalar, error) {
 		return concat(a, b, t, c.nullIsEmpty)
 	case t.Kind == sqltype.DateTime || t.Kind == sqltype.SmallDateTime:
 		return dateArithmetic(op, a, b, t)
+	case bitwise[op] && !t.Kind.IsInteger() && t.Kind != sqltype.Null:
+		return nil, errOperator(a.typ, b.typ, op)
 	case a.typ.Kind == b.typ.Kind && (t.Kind == sqltype.Bit && !bitwise[op] || !t.Kind.IsNumeric() && t.Kind != sqltype.Null):
 		return nil, raiseBatch(8117, 16, 1, "Operand data type %s is invalid for %s operator.", t.Name(), operatorName(op))
 	case incompatible(a.typ, b.typ):
@@ -297,83 +299,6 @@ func floatArithmetic(op string, t sqltype.Type, a, b float64) (sqltype.Value, er
 		return sqltype.Value{}, raise(8117, 16, 1, "Operand data type %s is invalid for %s operator.", t.Name(), op)
 	}
 	return sqltype.Convert(sqltype.FloatValue(sqltype.Float, r), t, 0)
-}
-
-// concat is + over texts or binaries. The result is as long as both, at most
-// 8,000 bytes unless one side is MAX.
-func concat(a, b *scalar, t sqltype.Type, nullIsEmpty bool) (*scalar, error) {
-	if a.typ.Kind.IsText() && b.typ.Kind.IsText() {
-		coll, err := commonCollation(a, b)
-		if err != nil {
-			return nil, err
-		}
-		t.Collation = coll
-	}
-	limit := 8000
-	if t.Kind.IsUnicode() {
-		limit = 4000
-	}
-	t.Length = sumLengths(a.typ, b.typ, limit)
-	switch t.Kind {
-	case sqltype.Char:
-		t.Kind = sqltype.VarChar
-	case sqltype.NChar:
-		t.Kind = sqltype.NVarChar
-	case sqltype.Binary:
-		t.Kind = sqltype.VarBinary
-	}
-	operand := t
-	operand.Length = sqltype.Max
-	fa, fb := convertTo(a, operand).eval, convertTo(b, operand).eval
-	out := derive(t, func(e *env) (sqltype.Value, error) {
-		va, err := fa(e)
-		if err != nil || (va.IsNull() && !nullIsEmpty) {
-			return sqltype.Value{}, err
-		}
-		vb, err := fb(e)
-		if err != nil || (vb.IsNull() && !nullIsEmpty) {
-			return sqltype.Value{}, err
-		}
-		return sqltype.Convert(sqltype.Value{Kind: t.Kind, S: va.S + vb.S}, t, 0)
-	}, a, b)
-	if out.constant {
-		return fold(out), nil
-	}
-	return out, nil
-}
-
-func sumLengths(a, b sqltype.Type, limit int) int {
-	if (isLong(a) && a.Length == sqltype.Max) || (isLong(b) && b.Length == sqltype.Max) {
-		return sqltype.Max
-	}
-	return min(max(1, displayLength(a)+displayLength(b)), limit)
-}
-
-func isLong(t sqltype.Type) bool { return t.Kind.IsText() || t.Kind.IsBinary() }
-
-// displayLength is how many characters a value can take as text.
-func displayLength(t sqltype.Type) int {
-	switch {
-	case isLong(t):
-		return t.Length
-	case t.Kind == sqltype.Null:
-		return 0
-	}
-	return 40
-}
-
-// commonCollation resolves the collation of an operation over two texts.
-func commonCollation(a, b *scalar) (*sqltype.Collation, error) {
-	ca, cb := a.typ.Collation, b.typ.Collation
-	switch {
-	case ca == cb || cb == nil:
-		return ca, nil
-	case ca == nil || a.strength < b.strength:
-		return cb, nil
-	case a.strength > b.strength, a.strength == coercible:
-		return ca, nil
-	}
-	return nil, raiseBatch(468, 16, 9, "Cannot resolve the collation conflict between \"%s\" and \"%s\" in the operation.", ca.Name, cb.Name)
 }
 
 // dateArithmetic: datetime plus or minus days.

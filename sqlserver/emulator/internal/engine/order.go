@@ -231,9 +231,19 @@ func (c *compiler) limit(top *ast.TopRowFilter, offset *ast.OffsetClause, sc *sc
 func (c *compiler) rowCountExpression(x ast.ScalarExpression, sc *scope) (*scalar, error) {
 	s, err := c.expression(x, sc.parent)
 	if err != nil {
+		if s, here := c.expression(x, sc); here == nil && s.deps != 0 {
+			name := x
+			if p, ok := name.(*ast.ParenthesisExpression); ok {
+				name = p.Expression
+			}
+			if col, ok := name.(*ast.ColumnReferenceExpression); ok {
+				return nil, raiseBatch(4115, 15, 1, "The reference to column \"%s\" is not allowed in an argument to a TOP, OFFSET, or FETCH clause. Only references to columns at an outer scope or standalone expressions and subqueries are allowed here.", lastIdentifier(col))
+			}
+		}
 		return nil, err
 	}
-	if s.typ.Kind.IsApproximate() || s.typ.Kind.IsText() {
+	big := s.constant && s.typ.Kind == sqltype.Decimal && s.typ.Scale == 0 // a literal past INT
+	if !s.typ.Kind.IsInteger() && s.typ.Kind != sqltype.Null && !big {
 		return nil, raiseBatch(1060, 15, 1, "The number of rows provided for a TOP or FETCH clauses row count parameter must be an integer.")
 	}
 	return convertTo(s, bigType), nil

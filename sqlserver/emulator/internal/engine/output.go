@@ -33,7 +33,7 @@ func (c *compiler) output(out *ast.OutputClause, into *ast.OutputIntoClause, t *
 		return nil, raiseBatch(334, 16, 1, "The target table '%s' of the DML statement cannot have any enabled triggers if the statement contains an OUTPUT clause without INTO clause.", def.name)
 	}
 	o := &outputClause{inserted: -1, deleted: -1}
-	sc := &scope{}
+	sc := &scope{qualified: true}
 	pseudo := func(name string) (int, error) {
 		src, err := c.newSource(name, "", def.outCols())
 		if err != nil {
@@ -71,8 +71,13 @@ func (c *compiler) output(out *ast.OutputClause, into *ast.OutputIntoClause, t *
 }
 
 func (c *compiler) outputList(list []ast.SelectElement, sc *scope) (*query, error) {
-	if takesSequence(list, false) {
+	switch {
+	case takesSequence(list, false):
 		return nil, errSequenceClause()
+	case aggregates(list):
+		return nil, raiseBatch(158, 15, 1, "An aggregate may not appear in the OUTPUT clause.")
+	case queries(list):
+		return nil, raiseBatch(10705, 15, 1, "Subqueries are not allowed in the OUTPUT clause.")
 	}
 	outs, err := c.selectList(list, sc)
 	if err != nil {

@@ -53,6 +53,9 @@ func parseText(text string) (script *ast.Script, near string, err error) {
 	defer incomplete(&err)
 	if script, err = parser.Parse(context.Background(), strings.NewReader(text)); err != nil {
 		near = nearOf(err)
+		if reserved[strings.ToUpper(near)] && !strings.EqualFold(lastToken(text), near) {
+			return nil, near, errKeyword(near)
+		}
 		return nil, near, errSyntax(near)
 	}
 	return script, "", nil

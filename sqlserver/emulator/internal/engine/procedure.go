@@ -274,6 +274,9 @@ func (x *exec) bindArguments(name string, params []procParam, args []argument) (
 				return nil, raise(8145, 16, 2, "%s is not a parameter for procedure %s.", a.name, name)
 			}
 		}
+		if len(params) == 0 {
+			return nil, raise(8146, 16, 2, "Procedure %s has no parameters and arguments were supplied.", name)
+		}
 		if at >= len(params) {
 			return nil, raise(8144, 16, 2, "Procedure or function %s has too many arguments specified.", name)
 		}

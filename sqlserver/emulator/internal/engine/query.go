@@ -82,7 +82,8 @@ func (c *compiler) querySpecification(x *ast.QuerySpecification, parent *scope) 
 	}
 	lo := len(c.slots)
 	sc := &scope{parent: parent}
-	level := &queryLevel{parent: c.level, sc: sc}
+	level := &queryLevel{parent: c.level, sc: sc, applied: c.applied}
+	c.applied = false
 	c.level = level
 	defer func() { c.level = level.parent }()
 
@@ -174,7 +175,7 @@ func newQuery(outs []output) *query {
 		if o.variable >= 0 {
 			q.assign = append(q.assign, o.variable)
 		}
-		col := outCol{name: o.name, typ: o.value.typ, nullable: !o.value.notNull}
+		col := outCol{name: o.name, typ: o.value.typ, nullable: !o.value.notNull, strength: o.value.strength, conflict: o.value.conflict}
 		if col.typ.Kind == sqltype.Null {
 			col.typ, col.untyped = intType, true // SELECT NULL is an int to the client
 		}

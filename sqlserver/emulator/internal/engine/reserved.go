@@ -38,6 +38,14 @@ func errKeyword(word string) *sqlError {
 	return raiseBatch(156, 15, 1, "Incorrect syntax near the keyword '%s'.", strings.ToUpper(word))
 }
 
+// errNear is a token that the statement cannot have there.
+func errNear(token string) *sqlError {
+	if reserved[strings.ToUpper(token)] {
+		return errKeyword(token)
+	}
+	return errSyntax(token)
+}
+
 // unnamed refuses an alias that is a keyword.
 func unnamed(id *ast.Identifier) error {
 	if id != nil && id.QuoteType == "NotQuoted" && reserved[strings.ToUpper(id.Value)] {
@@ -65,19 +73,4 @@ func aliasOf(ref ast.TableReference) (id *ast.Identifier, needed bool) {
 		return ref.Alias, true
 	}
 	return nil, false
-}
-
-// dangling refuses what the parser drops or takes for a name: an AS or a comma with a
-// clause or nothing behind it, an OPTION of nothing.
-func (g *guard) dangling(word string) *sqlError {
-	before := strings.ToUpper(g.before)
-	switch {
-	case before == "AS" && (word == ")" || word == "," || word == ";" && !g.module):
-		return errSyntax(word)
-	case (before == "AS" || before == ",") && clauses[word]:
-		return errKeyword(word)
-	case word == ")" && before == "(" && strings.EqualFold(g.beforeThat, "OPTION"):
-		return errSyntax(word)
-	}
-	return nil
 }

@@ -22,7 +22,7 @@ func TestWordsThatNameNothing(t *testing.T) {
 		{`SELECT * FROM t, WHERE 1 = 1`, "error 156"},
 		{`SELECT id, FROM t`, "error 156"},
 		{`SELECT id FROM t OPTION ()`, "error 102"},
-		{`WITH c AS (SELECT id FROM t) OPTION (RECOMPILE) SELECT id FROM c`, "error 102"},
+		{`WITH c AS (SELECT id FROM t) OPTION (RECOMPILE) SELECT id FROM c`, "error 156"},
 
 		{`SELECT x.[option] FROM (SELECT id AS [option] FROM t) AS x OPTION (RECOMPILE)`, "1"},
 		{`SELECT [plan].id FROM t AS [plan]`, "1"},

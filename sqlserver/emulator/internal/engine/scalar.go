@@ -23,18 +23,10 @@ type scalar struct {
 	variable bool
 	// notNull: it is never NULL.
 	notNull bool
-	// strength is the collation's precedence (sql-docs, "Collation
-	// precedence").
+	// strength is the collation's precedence, conflict why there is none.
 	strength collationStrength
+	conflict *collationConflict
 }
-
-type collationStrength uint8
-
-const (
-	coercible collationStrength = iota
-	implicitCollation
-	explicitCollation
-)
 
 var (
 	bitType       = sqltype.Type{Kind: sqltype.Bit}
@@ -85,7 +77,7 @@ func derive(t sqltype.Type, eval func(e *env) (sqltype.Value, error), from ...*s
 		s.constant = s.constant && f.constant
 		s.reads = s.reads || f.reads
 		if f.typ.Kind.IsText() && f.strength > s.strength {
-			s.strength = f.strength
+			s.strength, s.conflict = f.strength, f.conflict
 		}
 	}
 	return s
@@ -185,6 +177,6 @@ func fold(s *scalar) *scalar {
 		return s
 	}
 	out := literal(s.typ, v)
-	out.strength = s.strength
+	out.strength, out.conflict = s.strength, s.conflict
 	return out
 }

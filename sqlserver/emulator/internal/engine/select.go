@@ -32,6 +32,9 @@ func (b *builder) selectStatement(st *ast.SelectStatement) (node, error) {
 			return nil, err
 		}
 		q, err := c.query(st.QueryExpression, &scope{})
+		if err == nil {
+			err = q.collated()
+		}
 		if err == nil && q.projection != nil {
 			q.projection.reuse = true
 		}

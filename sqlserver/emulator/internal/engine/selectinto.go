@@ -19,7 +19,13 @@ func (b *builder) selectInto(st *ast.SelectStatement) (node, error) {
 			return nil, err
 		}
 		q, err := c.query(st.QueryExpression, &scope{})
-		if err != nil {
+		switch {
+		case err != nil:
+			return nil, err
+		case q.assign != nil:
+			return nil, raiseBatch(194, 15, 1, "A SELECT INTO statement cannot contain a SELECT statement that assigns values to a variable.")
+		}
+		if err := q.collated(); err != nil {
 			return nil, err
 		}
 		return q, nameColumns(q.cols, nil, name)

@@ -141,9 +141,20 @@ func (x *exec) runModule() error {
 		if se, ok := err.(*sqlError); ok {
 			se.compile = true
 		}
-		return x.fail(err)
+		return moduleEnd(x.fail(err))
 	}
 	_, err := x.runList(x.mod.body)
+	return moduleEnd(err)
+}
+
+// errModuleEnded: something in a procedure or in dynamic SQL did not compile. That
+// is over, and its caller goes on.
+var errModuleEnded = errors.New("the module is ended")
+
+func moduleEnd(err error) error {
+	if errors.Is(err, errModuleEnded) {
+		return nil
+	}
 	return err
 }
 

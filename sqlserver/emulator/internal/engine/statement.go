@@ -60,6 +60,9 @@ func (b *builder) statement(st ast.Statement) (node, error) {
 func (b *builder) control(st ast.Statement) (node, error) {
 	switch st := st.(type) {
 	case *ast.BeginEndBlockStatement:
+		if len(statements(st.StatementList)) == 0 {
+			return nil, errKeyword("END")
+		}
 		body, err := b.list(statements(st.StatementList))
 		return &block{body}, err
 	case *ast.IfStatement:
@@ -99,6 +102,9 @@ func (b *builder) control(st ast.Statement) (node, error) {
 		}
 		return &leave{b.expression(st.Expression, lineOf(st))}, nil
 	case *ast.TryCatchStatement:
+		if len(statements(st.TryStatements)) == 0 { // CATCH may be empty (sql-docs, "TRY...CATCH")
+			return nil, errKeyword("END")
+		}
 		body, err := b.list(statements(st.TryStatements))
 		if err != nil {
 			return nil, err
@@ -161,6 +167,9 @@ func (b *builder) declareVariables(st *ast.DeclareVariableStatement) (node, erro
 			return nil, err
 		}
 		if def, ok := b.engine.tableTypeNamed(name); ok {
+			if err := b.undeclared(d.VariableName.Value); err != nil {
+				return nil, err
+			}
 			b.declareTable(d.VariableName.Value, def, false)
 			continue
 		}
@@ -197,8 +206,8 @@ func (b *builder) source(ref *ast.SqlDataTypeReference) string {
 
 func (b *builder) declareTableVariable(st *ast.DeclareTableVariableStatement) (node, error) {
 	name := st.Body.VariableName.Value
-	if _, _, ok := b.mod.vars.now().table(name); ok {
-		return nil, raiseBatch(134, 15, 2, "The variable name '%s' has already been declared. Variable names must be unique within a query batch or stored procedure.", name)
+	if err := b.undeclared(name); err != nil {
+		return nil, err
 	}
 	def, err := b.engine.memDefinition(name, st.Body.Definition)
 	if err != nil {

@@ -15,14 +15,11 @@ func (c *compiler) subquery(x ast.QueryExpression, as string, columns []*ast.Ide
 	level := c.level
 	c.level = nil // columns inside are not grouped by the query around
 	applying := c.applying
-	c.applying = false
+	c.applying, c.applied = false, applying
 	q, err := c.unordered(x, parent)
 	c.level, c.applying = level, applying
 	if err != nil {
 		return nil, err
-	}
-	if len(q.assign) > 0 {
-		return nil, errSyntax("=")
 	}
 	cols := append([]outCol(nil), q.cols...)
 	if err := nameColumns(cols, columns, as); err != nil {
@@ -56,8 +53,12 @@ func joins(from []ast.TableReference) bool {
 
 // nameColumns applies a column list, and refuses a column without a name.
 func nameColumns(cols []outCol, names []*ast.Identifier, as string) error {
-	if len(names) > 0 && len(names) != len(cols) {
-		return raiseBatch(8158, 16, 1, "'%s' has more or fewer columns than were specified in the column list.", as)
+	switch {
+	case len(names) == 0:
+	case len(names) < len(cols):
+		return raiseBatch(8158, 15, 1, "'%s' has more columns than were specified in the column list.", as)
+	case len(names) > len(cols):
+		return raiseBatch(8159, 15, 1, "'%s' has fewer columns than were specified in the column list.", as)
 	}
 	for i := range cols {
 		if len(names) > 0 {
@@ -126,7 +127,7 @@ func (c *compiler) valueRows(list []*ast.RowValue, sc *scope) ([][]*scalar, []sq
 			types = make([]sqltype.Type, len(row))
 		}
 		if len(row) != len(types) {
-			return nil, nil, raiseBatch(10709, 16, 1, "The number of columns for each row in a table value constructor must be the same.")
+			return nil, nil, errValueRows()
 		}
 		for i, s := range row {
 			types[i] = sqltype.Common(types[i], s.typ)
@@ -144,6 +145,10 @@ func (c *compiler) valueRows(list []*ast.RowValue, sc *scope) ([][]*scalar, []sq
 		}
 	}
 	return rows, types, nil
+}
+
+func errValueRows() error {
+	return raiseBatch(10709, 15, 1, "The number of columns for each row in a table value constructor must be the same.")
 }
 
 // lateral is what a table source in FROM sees: its siblings only under APPLY.
@@ -190,7 +195,14 @@ func (c *compiler) unordered(x ast.QueryExpression, parent *scope) (*query, erro
 	if takesSequence(x, false) {
 		return nil, errSequenceNested()
 	}
-	return c.query(x, parent)
+	q, err := c.query(x, parent)
+	if err != nil {
+		return nil, err
+	}
+	if len(q.assign) > 0 {
+		return nil, errSyntax("=")
+	}
+	return q, q.collated()
 }
 
 func (c *compiler) scalarSubquery(x *ast.ScalarSubquery, sc *scope) (*scalar, error) {

@@ -10,22 +10,36 @@ import (
 // hasAggregate says whether a query's select list, HAVING or ORDER BY calls an
 // aggregate of its own.
 func hasAggregate(x *ast.QuerySpecification) bool {
+	return aggregates(x.SelectElements) || aggregates(x.OrderByClause)
+}
+
+// aggregates says whether a piece of a statement has an aggregate, which queries
+// within it do not count for.
+func aggregates(x any) bool {
 	found := false
-	look := func(v any) {
-		walk(reflect.ValueOf(v), func(n any) bool {
-			switch n := n.(type) {
-			case *ast.FunctionCall:
-				if n.OverClause == nil && n.FunctionName != nil && isAggregate(n.FunctionName.Value) {
-					found = true
-				}
-			case *ast.QuerySpecification, *ast.BinaryQueryExpression:
-				return false
+	walk(reflect.ValueOf(x), func(n any) bool {
+		switch n := n.(type) {
+		case *ast.FunctionCall:
+			if n.OverClause == nil && n.FunctionName != nil && isAggregate(n.FunctionName.Value) {
+				found = true
 			}
-			return !found
-		})
-	}
-	look(x.SelectElements)
-	look(x.OrderByClause)
+		case *ast.QuerySpecification, *ast.BinaryQueryExpression:
+			return false
+		}
+		return !found
+	})
+	return found
+}
+
+// queries says whether a piece of a statement has a query within it.
+func queries(x any) bool {
+	found := false
+	walk(reflect.ValueOf(x), func(n any) bool {
+		if _, ok := n.(*ast.QuerySpecification); ok {
+			found = true
+		}
+		return !found
+	})
 	return found
 }
 

@@ -78,7 +78,7 @@ func TestControlFlow(t *testing.T) {
 		{`nosuchproc`, "error 2812"},
 		{`SELECT name FROM sys.objects WHERE type = 'U' AND 'type' <> 'x' ORDER BY type`, ""},
 		{`CREATE TABLE type (type INT, message INT); INSERT type (type, message) VALUES (1, 2); SELECT type, message FROM type WHERE message = 2`, "1|2"},
-		{`SELECT from FROM x`, "error 102"},
+		{`SELECT from FROM x`, "error 156"},
 		{`EXEC nosuchproc`, "error 2812"},
 		{`MERGE x USING y ON 1 = 1 WHEN MATCHED THEN DELETE;`, "error 50999"},
 		{`SELECT 1 AS x FROM t FOR JSON PATH`, "error 50999"},

@@ -56,8 +56,9 @@ func toInteger(v Value, to Type) (Value, error) {
 		n = v.Decimal().Round(0).IntPart()
 	case v.Kind.IsApproximate():
 		f := math.Trunc(v.float())
-		if math.IsNaN(f) || f < math.MinInt64 || f >= math.MaxInt64 {
-			return Value{}, errOverflow(to)
+		lo, hi := integerRange(to.Kind)
+		if to.Kind != Bit && (math.IsNaN(f) || f < float64(lo) || f >= math.MaxInt64 || f > float64(hi)) {
+			return Value{}, errOverflowFloat(f, to)
 		}
 		n = int64(f)
 	case v.Kind.IsText():

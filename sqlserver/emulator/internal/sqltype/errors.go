@@ -41,6 +41,10 @@ func errOverflowValue(v Value, to Type) error {
 	return &Error{220, fmt.Sprintf("Arithmetic overflow error for data type %s, value = %s.", to.Name(), Format(v))}
 }
 
+func errOverflowFloat(f float64, to Type) error {
+	return &Error{232, fmt.Sprintf("Arithmetic overflow error for type %s, value = %f.", to.Name(), f)}
+}
+
 func errTextOverflow(v Value, to Type) error {
 	return &Error{248, fmt.Sprintf("The conversion of the %s value '%s' overflowed an %s column.", v.Kind, v.S, to.Name())}
 }
