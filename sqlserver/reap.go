@@ -81,20 +81,20 @@ BEGIN
     SET    status = 2,
            processed_at = NULL,
            retry_at = NULL,
-           retry_count = e.retry_count + 1,
+           retry_count = {retry_count_next},
            last_error = 'the lease ran out in its last attempt'
     FROM   OPENJSON(@ids) WITH (id {id_t} '$') AS c
     INNER LOOP JOIN {events} AS e WITH (FORCESEEK, ROWLOCK) ON e.id = c.id
     WHERE  e.status = 1
     AND    e.processed_at = @fence
-    AND    e.retry_count + 1 >= @max_attempts
+    AND    e.retry_count >= @max_attempts - 1
     OPTION (MAXDOP 1);
     SET @parked = @@ROWCOUNT;
 
     UPDATE /* outbox:ReapClaim */ e
     SET    status = 0,
            processed_at = NULL,
-           retry_count = e.retry_count + 1
+           retry_count = {retry_count_next}
     FROM   OPENJSON(@ids) WITH (id {id_t} '$') AS c
     INNER LOOP JOIN {events} AS e WITH (FORCESEEK, ROWLOCK) ON e.id = c.id
     WHERE  e.status = 1

@@ -66,6 +66,40 @@ func TestReapParksWhatHasSpentItsAttempts(t *testing.T) {
 	}
 }
 
+// A count at the end of its type stays there: an overflow would undo the reap or
+// the settlement each time, and its other events would be sent again and again.
+func TestAnAttemptAtTheEndOfItsTypeIsNotCounted(t *testing.T) {
+	const most = 1<<31 - 1
+	b := newOutbox(t, scripts.Options{})
+	s := b.store(func(c *sqlserver.Config) { c.MaxAttempts = most })
+	id := b.add("a", 4)
+	b.exec("UPDATE {events} SET retry_count = @most WHERE id = @id", sql.Named("most", most), sql.Named("id", id[0]))
+	b.exec("UPDATE {events} SET retry_count = @most - 1 WHERE id = @id", sql.Named("most", most), sql.Named("id", id[1]))
+	b.exec("UPDATE {events} SET retry_count = -2 WHERE id = @id", sql.Named("id", id[2]))
+
+	claim(t, s, "a", 4)
+	b.expire()
+	if r := reap(t, s); r.Receipts != 1 || r.Returned != 2 || r.Parked != 2 {
+		t.Errorf("reaped %+v", r)
+	}
+	b.wantRows(row{Status: 2, RetryCount: most, LastError: "the lease ran out in its last attempt"}, id[0], id[1])
+	b.wantRows(row{RetryCount: -1}, id[2])
+	b.wantRows(row{RetryCount: 1}, id[3])
+
+	b.exec("UPDATE {events} SET status = 0, last_error = NULL WHERE id = @id", sql.Named("id", id[0]))
+	c := claim(t, s, "a", 3)
+	failed := make([]worker.Failure, len(c.Events))
+	for i, e := range c.Events {
+		failed[i] = worker.Failure{ID: e.ID, Error: "no", SpendAttempt: true}
+	}
+	if err := s.Settle(testContext(t), worker.Settlement{Receipt: c.Receipt, Failed: failed}); err != nil {
+		t.Fatal(err)
+	}
+	b.wantRows(row{Status: 2, RetryCount: most, LastError: "no"}, id[0])
+	b.wantRows(row{Status: 2, RetryCount: 0, LastError: "no"}, id[2])
+	b.wantRows(row{Status: 2, RetryCount: 2, LastError: "no"}, id[3])
+}
+
 func TestReapReportsMissingEvents(t *testing.T) {
 	b := newOutbox(t, scripts.Options{})
 	s := b.store()

@@ -76,7 +76,7 @@ BEGIN
     UPDATE /* outbox:Settle */ e
     SET    status = 2,
            processed_at = NULL,
-           retry_count = e.retry_count + c.spend,
+           retry_count = CASE c.spend WHEN 1 THEN {retry_count_next} ELSE e.retry_count END,
            retry_at = CASE WHEN c.retry_ms > 0 THEN DATEADD(MILLISECOND, c.retry_ms, @now) END,
            last_error = c.error
     FROM   OPENJSON(@failed) WITH (id {id_t} '$.id', spend INT '$.spend', retry_ms INT '$.retry_ms', error {last_error_t} '$.error') AS c

@@ -170,6 +170,12 @@ func (c column) span() (lowest, highest int64) {
 	return math.MinInt64, math.MaxInt64
 }
 
+// next counts one up and stays where the type ends: an overflow would undo the
+// whole settlement, each time it is tried.
+func (c column) next() string {
+	return fmt.Sprintf("ISNULL(TRY_CAST(e.%s + CAST(1 AS BIGINT) AS %s), e.%[1]s)", c.name, c.declaration())
+}
+
 // declaration is the column's type as T-SQL writes it, without the collation.
 func (c column) declaration() string {
 	kind := strings.ToUpper(c.kind)
@@ -244,6 +250,7 @@ func (t *table) renderings() []string {
 		"{event_type_varying_t}", c["event_type"].varying(),
 		"{receipt_event_type_t}", t.receiptType.declaration(),
 		"{last_error_t}", c["last_error"].declaration(),
+		"{retry_count_next}", c["retry_count"].next(),
 		"{retry_at_t}", c["retry_at"].declaration(),
 		"{event_type}", c["event_type"].shortText(),
 		"{aggregate_type}", c["aggregate_type"].shortText(),

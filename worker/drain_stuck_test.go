@@ -33,3 +33,32 @@ func TestADrainGivesUpOnAReceiptThatCannotBeRead(t *testing.T) {
 		}
 	})
 }
+
+// A claim that ends between a drain's two questions, what is pending and what is
+// claimed, is in neither answer.
+func TestADrainIsNotOverWhenAClaimComesBackMeanwhile(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		store, sent := newFakeStore(), &journal{}
+		store.add("a", 10)
+		others, err := store.Claim(t.Context(), ClaimRequest{EventType: "a", Batch: 10})
+		if err != nil {
+			t.Fatal(err)
+		}
+		store.setFail(func(call string, nth int) error {
+			if call == "OpenReceipts" && nth == 1 {
+				return store.Settle(t.Context(), Settlement{Receipt: others.Receipt, Returned: others.Receipt.EventIDs})
+			}
+			return nil
+		})
+		w, err := New(Config{Store: store, Publisher: sent, EventTypes: []string{"a"}, Drain: true})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := w.Run(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		if err := sent.check(10); err != nil {
+			t.Error(err)
+		}
+	})
+}

@@ -259,16 +259,7 @@ func (w *Worker) refill(name string, st stages) {
 	defer w.pulses.rest(name)
 	idle := w.outstanding.Load() == 0
 	call, cancel := context.WithTimeout(ctx, probePatience)
-	types, err := w.catalog.pending(call, w.cfg.Store, w.cfg.Drain)
-	receipts := 0
-	if err == nil && w.cfg.Drain && idle && len(types) == 0 {
-		// Claims that a dead worker left come back when their lease is over.
-		if receipts, err = w.cfg.Store.OpenReceipts(call); receipts > 0 {
-			w.awaiting.Do(func() {
-				w.log.Info("nothing is pending, but claims of other workers are open: waiting for them or for their leases to end", zap.Int("claims", receipts))
-			})
-		}
-	}
+	types, receipts, err := w.look(call, idle)
 	cancel()
 	if err != nil {
 		if ctx.Err() == nil {
@@ -295,6 +286,31 @@ func (w *Worker) refill(name string, st stages) {
 	types = w.breakers.awake(slices.DeleteFunc(types, w.pausedType))
 	w.claims.keep(types)
 	w.schedule.begin(types, w.cfg.Batch, w.breakers.probe)
+}
+
+// look asks which types have something pending and, for a drain with nothing in
+// hand, how many claims are open. What a settlement or a lease gives back between
+// the two questions is in neither answer, so that nothing is nothing only when it
+// was seen twice.
+func (w *Worker) look(ctx context.Context, idle bool) (types []string, receipts int, err error) {
+	for range 2 {
+		types, err = w.catalog.pending(ctx, w.cfg.Store, w.cfg.Drain)
+		if err != nil || !w.cfg.Drain || !idle || len(types) > 0 {
+			return types, 0, err
+		}
+		receipts, err = w.cfg.Store.OpenReceipts(ctx)
+		if err != nil {
+			return nil, 0, err
+		}
+		if receipts > 0 {
+			// Claims that a dead worker left come back when their lease is over.
+			w.awaiting.Do(func() {
+				w.log.Info("nothing is pending, but claims of other workers are open: waiting for them or for their leases to end", zap.Int("claims", receipts))
+			})
+			return nil, receipts, nil
+		}
+	}
+	return nil, 0, nil
 }
 
 // nobodyEnds says, with the error of the run, that a drain waits in vain: for a

@@ -41,11 +41,12 @@ func settlement(c Claim, outcomes []Outcome, maxAttempts int) Settlement {
 }
 
 // retryDelay doubles with every attempt spent and varies by a quarter, so that
-// events that failed together do not come back together.
+// events that failed together do not come back together. People write negative
+// counts into a table to grant more attempts.
 func retryDelay(spent int) time.Duration {
 	d := LongestRetry
 	if spent < 16 {
-		d = min(firstRetry<<spent, LongestRetry)
+		d = min(firstRetry<<max(spent, 0), LongestRetry)
 	}
 	return d - time.Duration(rand.Int64N(int64(d/4)))
 }
