@@ -33,6 +33,8 @@ type fakeStore struct {
 	// beat is the last heartbeat, controls are what heartbeats return.
 	beat     Heartbeat
 	controls []Control
+	// present says that a heartbeat is in the table.
+	present bool
 	// retryDue is what Reap says until RetryDue was called.
 	retryDue bool
 	// slowClaims is how long a claim takes besides, in nanoseconds.
@@ -361,11 +363,17 @@ func (s *fakeStore) Heartbeat(ctx context.Context, h Heartbeat) ([]Control, erro
 	err := s.enter(ctx, "Heartbeat")
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.beat = h
+	s.beat, s.present = h, true
 	return slices.Clone(s.controls), err
 }
 
-func (s *fakeStore) Leave(ctx context.Context) error { return s.enter(ctx, "Leave") }
+func (s *fakeStore) Leave(ctx context.Context) error {
+	err := s.enter(ctx, "Leave")
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.present = s.present && err != nil
+	return err
+}
 
 func (s *fakeStore) lastBeat() Heartbeat {
 	s.mu.Lock()

@@ -1,6 +1,8 @@
 package worker
 
 import (
+	"context"
+	"errors"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -26,5 +28,25 @@ func TestRatesOfAHeartbeat(t *testing.T) {
 		if got := r.take(); len(got) != 0 {
 			t.Errorf("after ten quiet seconds: %v", got)
 		}
+	})
+}
+
+// What did not go out is no part of the rate.
+func TestRatesCountWhatWentOut(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		store := newFakeStore()
+		store.add("a", 10)
+		_, stop := start(t, Config{Store: store, EventTypes: []string{"a"}, Publisher: publisherFunc(func(_ context.Context, events []Event) []Outcome {
+			outcomes := all(len(events), Outcome{Verdict: Sent})
+			copy(outcomes, all(4, Outcome{Verdict: Refused, Err: errors.New("too large")}))
+			return outcomes
+		})})
+		for store.called("Heartbeat") < 3 { // two come at the start
+			time.Sleep(10 * time.Millisecond)
+		}
+		if rate := store.lastBeat().Rates["a"]; rate < 0.5 || rate > 0.7 {
+			t.Errorf("the heartbeat tells of %g events a second, want 6 in 9 to 11 s", rate)
+		}
+		stop()
 	})
 }

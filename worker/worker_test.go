@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -93,7 +94,7 @@ func TestStopGivesBackWhatTheGracePeriodDoesNotAllow(t *testing.T) {
 			<-ctx.Done()
 			return all(len(events), Outcome{Verdict: Unsent, Err: context.Cause(ctx)})
 		})
-		_, stop := start(t, Config{Store: store, Publisher: stuck, EventTypes: []string{"a"}, Grace: 4 * time.Second})
+		w, stop := start(t, Config{Store: store, Publisher: stuck, EventTypes: []string{"a"}, Grace: 4 * time.Second})
 		<-started
 		begun := time.Now()
 		stop()
@@ -102,6 +103,9 @@ func TestStopGivesBackWhatTheGracePeriodDoesNotAllow(t *testing.T) {
 		}
 		if got := store.count("pending"); got != 10 || store.openReceipts() != 0 {
 			t.Errorf("%d of 10 events are pending again, %d receipts are open", got, store.openReceipts())
+		}
+		if b := w.Status().Breakers; len(b) != 0 {
+			t.Errorf("the destination is blamed for the stop: %+v", b)
 		}
 	})
 }
@@ -239,6 +243,25 @@ func TestRefusedSettleStopsClaiming(t *testing.T) {
 		if store.count("processed") != 1000 || store.openReceipts() != 0 {
 			t.Errorf("%d of 1000 events were processed, %d receipts are open", store.count("processed"), store.openReceipts())
 		}
+	})
+}
+
+// Settling that is refused stops claiming, and is said, also where no batch went out
+// whole.
+func TestRefusedReturnsStopClaiming(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		store := newFakeStore()
+		noRight := fmt.Errorf("UPDATE on outbox_event is denied: %w", ErrPermanent)
+		store.fails("Settle", noRight)
+		store.add("a", 1)
+		w, stop := start(t, Config{Store: store, EventTypes: []string{"a"}, Publisher: publisherFunc(func(_ context.Context, events []Event) []Outcome {
+			return all(len(events), Outcome{Verdict: Refused, Err: errors.New("too large")})
+		})})
+		time.Sleep(10 * time.Second)
+		if err := w.Working(); !errors.Is(err, noRight) || !strings.Contains(err.Error(), "claiming has stopped") {
+			t.Errorf("not-ready reason is %v, want the refused settle", err)
+		}
+		stop()
 	})
 }
 
