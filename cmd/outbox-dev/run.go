@@ -5,8 +5,6 @@ import (
 	"fmt"
 	"io"
 
-	"github.com/alecthomas/kong"
-
 	"azsqloutbox/cmd/outbox-worker/service"
 )
 
@@ -31,7 +29,7 @@ type cli struct {
 	BenchEngine benchEngineCmd `cmd:"" hidden:"" help:"One engine, for bench."`
 	BenchWorker benchWorkerCmd `cmd:"" hidden:"" help:"One strategy, for bench."`
 
-	Version kong.VersionFlag `env:"-" help:"Print the version and exit."`
+	Version service.VersionFlag `env:"-" help:"Print the version and exit."`
 }
 
 // streams are where a command writes: results to out, all else to err.

@@ -8,6 +8,7 @@ import (
 	"net"
 	"net/url"
 	"strings"
+	"syscall"
 	"time"
 
 	"azsqloutbox/cmd/outbox-dev/local"
@@ -17,8 +18,8 @@ import (
 )
 
 type serveCmd struct {
-	SQLAddr  string `name:"sql-addr" default:"127.0.0.1:1433" help:"Where the SQL engine listens; port 0 takes any."`
-	AMQPAddr string `name:"amqp-addr" default:"127.0.0.1:5672" help:"Where the broker listens; port 0 takes any."`
+	SQLAddr  string `name:"sql-addr" default:"127.0.0.1:1433" help:"Where the SQL engine listens; port 0 takes one that is free."`
+	AMQPAddr string `name:"amqp-addr" default:"127.0.0.1:5672" help:"Where the broker listens; port 0 takes one that is free."`
 
 	SQLRoundTrip  time.Duration `name:"sql-round-trip" default:"0s" help:"Delay of every answer of the SQL engine, as a network would."`
 	AMQPRoundTrip time.Duration `name:"amqp-round-trip" default:"0s" help:"Delay of the broker's answer to a send."`
@@ -90,6 +91,9 @@ func (c *serveCmd) Run(ctx context.Context, s streams) error {
 		return err
 	}
 	stack, err := local.Start(ctx, config)
+	if errors.Is(err, syscall.EADDRINUSE) {
+		return fmt.Errorf("%w; --sql-addr and --amqp-addr name others, and port 0 takes one that is free", err)
+	}
 	if err != nil {
 		return err
 	}

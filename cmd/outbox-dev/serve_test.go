@@ -8,6 +8,7 @@ import (
 	"crypto/x509"
 	"errors"
 	"io"
+	"net"
 	"net/url"
 	"os"
 	"regexp"
@@ -186,6 +187,11 @@ type fullDisk struct{}
 func (fullDisk) Write([]byte) (int, error) { return 0, errors.New("no space left") }
 
 func TestServeSaysWhatItCannotDo(t *testing.T) {
+	busy, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer busy.Close()
 	for _, tt := range []struct {
 		out  io.Writer
 		args []string
@@ -195,6 +201,8 @@ func TestServeSaysWhatItCannotDo(t *testing.T) {
 		{io.Discard, []string{"--queue="}, 2, "--queue"},
 		{io.Discard, []string{"--queue", "a,,b"}, 2, "--queue"},
 		{io.Discard, []string{"--topic="}, 2, "--topic"},
+		{io.Discard, []string{"--sql-addr", busy.Addr().String()}, 1, "port 0 takes one that is free"},
+		{io.Discard, []string{"--amqp-addr", busy.Addr().String()}, 1, "port 0 takes one that is free"},
 		{fullDisk{}, nil, 1, "print the settings of a worker: no space left"},
 	} {
 		// A serve that sees nothing wrong would go on for ever.
@@ -205,5 +213,12 @@ func TestServeSaysWhatItCannotDo(t *testing.T) {
 		if code != tt.code || !strings.Contains(stderr.String(), tt.want) {
 			t.Errorf("%v ends with %d, want %d: %s", tt.args, code, tt.code, &stderr)
 		}
+	}
+}
+
+func TestVersionThatCannotBePrintedFails(t *testing.T) {
+	var stderr bytes.Buffer
+	if code := run(t.Context(), []string{"--version"}, fullDisk{}, &stderr); code != 1 || !strings.Contains(stderr.String(), "no space left") {
+		t.Errorf("it ends with %d: %s", code, &stderr)
 	}
 }

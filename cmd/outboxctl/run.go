@@ -6,8 +6,6 @@ import (
 	"fmt"
 	"io"
 
-	"github.com/alecthomas/kong"
-
 	"azsqloutbox/cmd/outbox-worker/service"
 	"azsqloutbox/maintenance"
 )
@@ -37,7 +35,7 @@ type cli struct {
 
 	Database service.DatabaseSettings `embed:"" group:"Database"`
 	JSON     bool                     `name:"json" help:"Print the result as one JSON object; docs/json.md lists the keys."`
-	Version  kong.VersionFlag         `env:"-" help:"Print the version and the commit, and exit."`
+	Version  service.VersionFlag      `env:"-" help:"Print the version and the commit, and exit."`
 }
 
 // unused are the flags that these commands do not look at: they ask no database.

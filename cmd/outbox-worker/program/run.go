@@ -5,8 +5,6 @@ import (
 	"fmt"
 	"io"
 
-	"github.com/alecthomas/kong"
-
 	"azsqloutbox/cmd/outbox-worker/service"
 )
 
@@ -19,8 +17,8 @@ const (
 // cli is what can be typed.
 type cli struct {
 	service.Settings
-	Healthcheck bool             `env:"-" help:"Ask the worker that runs with the same --listen whether it is alive, and exit: 0 if it is, 1 if not. For container images, which hold no other client."`
-	Version     kong.VersionFlag `env:"-" help:"Print the version and the commit, and exit."`
+	Healthcheck bool                `env:"-" help:"Ask the worker that runs with the same --listen whether it is alive, and exit: 0 if it is, 1 if not. For container images, which hold no other client."`
+	Version     service.VersionFlag `env:"-" help:"Print the version and the commit, and exit."`
 }
 
 func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {

@@ -1,6 +1,7 @@
 package service
 
 import (
+	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -59,10 +60,26 @@ func BuildCommit() string {
 // exit is how kong's own endings (help, version) leave Parse.
 type exit int
 
+// VersionFlag prints the version and ends the program. It is kong.VersionFlag, which
+// does not see that nothing could be printed.
+type VersionFlag bool
+
+// BeforeReset is called by the parser where the flag is given.
+func (VersionFlag) BeforeReset(app *kong.Kong, vars kong.Vars) error {
+	if _, err := fmt.Fprintln(app.Stdout, vars["version"]); err != nil {
+		return printError{err}
+	}
+	app.Exit(0)
+	return nil
+}
+
+// printError is why help or version could not be printed.
+type printError struct{ error }
+
 // Parse fills target, a struct with kong tags, from args and OUTBOX_…
 // variables. When there is nothing left to do it returns false and the exit
-// code: 0 after help or version, 2 after wrong usage, which it has written to
-// stderr as one line.
+// code: 0 after help or version, 1 where they could not be printed, 2 after wrong
+// usage; what is wrong it has written to stderr as one line.
 func Parse(target any, name, what string, args []string, stdout, stderr io.Writer) (code int, ok bool) {
 	_, code, ok = ParseCommand(target, name, what, nil, args, stdout, stderr)
 	return code, ok
@@ -94,7 +111,10 @@ func ParseCommand(target any, name, what string, unused map[string][]string, arg
 			for _, flag := range help.Flags() {
 				flag.Hidden = flag.Hidden || slices.Contains(unused[help.Command()], flag.Name)
 			}
-			return kong.DefaultHelpPrinter(options, help)
+			if err := kong.DefaultHelpPrinter(options, help); err != nil {
+				return printError{err}
+			}
+			return nil
 		}),
 		vars,
 	)
@@ -105,6 +125,10 @@ func ParseCommand(target any, name, what string, unused map[string][]string, arg
 	if chosen, err = parser.Parse(args); err == nil {
 		trimSecrets(chosen)
 		err = typedEmpty(chosen)
+	}
+	if unprinted := (printError{}); errors.As(err, &unprinted) {
+		fmt.Fprintf(stderr, "%s: print what was asked for: %v\n", name, unprinted)
+		return nil, 1, false
 	}
 	if err != nil {
 		message := withoutSecrets(err.Error(), args)

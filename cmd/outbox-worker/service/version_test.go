@@ -2,10 +2,10 @@ package service_test
 
 import (
 	"bytes"
+	"errors"
 	"strings"
 	"testing"
 
-	"github.com/alecthomas/kong"
 	"go.uber.org/zap"
 
 	"azsqloutbox/cmd/outbox-worker/service"
@@ -17,12 +17,30 @@ func TestVersionNamesProgramVersionAndCommit(t *testing.T) {
 	service.Version, service.Commit = "v1.2.3", "0123abc"
 
 	var target struct {
-		Version kong.VersionFlag `env:"-"`
+		Version service.VersionFlag `env:"-"`
 	}
 	var stdout, stderr bytes.Buffer
 	code, ok := service.Parse(&target, "a-program", "", []string{"--version"}, &stdout, &stderr)
 	if code != 0 || ok || stderr.Len() != 0 || !strings.HasPrefix(stdout.String(), "a-program v1.2.3 (commit 0123abc, go") {
 		t.Errorf("exit code %d, %v, stdout %q, stderr %q", code, ok, stdout.String(), stderr.String())
+	}
+}
+
+type fullDisk struct{}
+
+func (fullDisk) Write([]byte) (int, error) { return 0, errors.New("no space left on device") }
+
+// A script that keeps the version in a file must see that the file is empty.
+func TestWhatCannotBePrintedFails(t *testing.T) {
+	for _, flag := range []string{"--version", "--help"} {
+		var target struct {
+			Version service.VersionFlag `env:"-"`
+		}
+		var stderr bytes.Buffer
+		code, ok := service.Parse(&target, "a-program", "", []string{flag}, fullDisk{}, &stderr)
+		if want := "a-program: print what was asked for: no space left on device\n"; code != 1 || ok || stderr.String() != want {
+			t.Errorf("%s: exit code %d, %v, stderr %q, want 1 and %q", flag, code, ok, &stderr, want)
+		}
 	}
 }
 
