@@ -104,12 +104,12 @@ func (o *outbox) fakeArticle() {
 		Name: "sys.dm_db_index_physical_stats",
 		Columns: []string{
 			"database_id", "object_id", "index_id", "partition_number", "alloc_unit_type_desc", "index_level", "page_count",
-			"avg_page_space_used_in_percent", "avg_record_size_in_bytes", "avg_fragmentation_in_percent", "ghost_record_count", "record_count",
+			"avg_page_space_used_in_percent", "avg_record_size_in_bytes", "avg_fragmentation_in_percent", "ghost_record_count", "version_ghost_record_count", "record_count",
 		},
 		Rows: [][]any{
-			{5, object, pk, 1, "IN_ROW_DATA", 0, articlePages - 20_000, 84.7, 1331.0, 2.1, 310_000, articleRows},
-			{5, object, claim, 1, "IN_ROW_DATA", 0, 600, 61.0, 1289.0, 40.0, 900, 3_500},
-			{5, object, wide, 1, "IN_ROW_DATA", 0, 7_880_000, 81.5, 1311.0, 38.0, 0, articleRows},
+			{5, object, pk, 1, "IN_ROW_DATA", 0, articlePages - 20_000, 84.7, 1331.0, 2.1, 300_000, 10_000, articleRows},
+			{5, object, claim, 1, "IN_ROW_DATA", 0, 600, 61.0, 1289.0, 40.0, 900, 0, 3_500},
+			{5, object, wide, 1, "IN_ROW_DATA", 0, 7_880_000, 81.5, 1311.0, 38.0, 0, 0, articleRows},
 		},
 	})
 	o.fake(emulator.FakeView{

@@ -57,21 +57,22 @@ func (c catalog) column(name string) (columnDef, bool) {
 
 // indexDef is a row of sys.indexes with its columns.
 type indexDef struct {
-	id                            int
-	name                          string
-	clustered, unique, constraint bool
-	disabled, filtered            bool
-	filter                        string // empty where the login may not see it
-	fillFactor                    int    // 0 is 100
-	sequentialKey                 bool   // OPTIMIZE_FOR_SEQUENTIAL_KEY
-	keys, included                []string
-	rows                          int64 // sys.partitions, approximate
+	id                 int
+	name               string
+	clustered, unique  bool
+	disabled, filtered bool
+	filter             string // empty where the login may not see it
+	fillFactor         int    // 0 is 100
+	sequentialKey      bool   // OPTIMIZE_FOR_SEQUENTIAL_KEY
+	keys, included     []string
+	rows               int64 // sys.partitions, approximate
 }
 
-// has says whether the index holds the column, as key or included.
+// has says whether the index holds the column, as key or included; the table itself
+// holds all of them.
 func (d indexDef) has(column string) bool {
 	same := func(c string) bool { return strings.EqualFold(c, column) }
-	return d.clustered || slices.ContainsFunc(d.keys, same) || slices.ContainsFunc(d.included, same)
+	return d.id <= 1 || slices.ContainsFunc(d.keys, same) || slices.ContainsFunc(d.included, same)
 }
 
 func (d indexDef) keyed(column string) bool {
@@ -156,7 +157,6 @@ const diagnoseIndexesSQL = `SELECT /* outbox:DiagnoseIndexes */ i.index_id,
        ISNULL(i.name, N'') AS name,
        CASE WHEN i.type = 1 THEN 1 ELSE 0 END AS is_clustered,
        i.is_unique,
-       CASE WHEN i.is_primary_key = 1 OR i.is_unique_constraint = 1 THEN 1 ELSE 0 END AS is_constraint,
        i.is_disabled,
        i.has_filter,
        ISNULL(i.filter_definition, N'') AS filter_definition,
@@ -194,7 +194,7 @@ func (s *source) readCatalog(ctx context.Context) (catalog, error) {
 		var column string
 		var included bool
 		var sequential sql.NullBool
-		if err := rows.Scan(&d.id, &d.name, &d.clustered, &d.unique, &d.constraint, &d.disabled, &d.filtered, &d.filter,
+		if err := rows.Scan(&d.id, &d.name, &d.clustered, &d.unique, &d.disabled, &d.filtered, &d.filter,
 			&d.fillFactor, &sequential, &column, &included, &d.rows); err != nil {
 			return err
 		}

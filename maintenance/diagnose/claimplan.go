@@ -191,6 +191,10 @@ func (c claim) warnings() string {
 	return strings.Join(list, ", ")
 }
 
+// toUnicode is a conversion to NVARCHAR or NCHAR, which rank above VARCHAR
+// (data-type-precedence-transact-sql.md).
+var toUnicode = regexp.MustCompile(`(?i)\bCONVERT_IMPLICIT\(n(var)?char\b`)
+
 // judgeClaim says what is wrong with one plan, a sentence a trap.
 func judgeClaim(f claimFacts, c claim, sec *Section) {
 	label, p := c.say(), c.facts
@@ -204,8 +208,12 @@ func judgeClaim(f claimFacts, c claim, sec *Section) {
 			"write status = 0 as a literal in the statement; in an ORM that means a native query")
 	}
 	for _, e := range unique(p.converts) {
-		sec.find(Bad, fmt.Sprintf("%s converts the column, not the value (%s): a parameter arrives as NVARCHAR and the column is VARCHAR, so no index on it can be sought.", label, oneLine(e, 80)),
-			"send the parameter as VARCHAR: sendStringParametersAsUnicode=false in JDBC, mssql.VarChar in Go, DbType.AnsiString in .NET")
+		why, remedy := "the value has a type that ranks above the column's", "send the parameter in the column's own type, or CAST it to that"
+		if toUnicode.MatchString(e) {
+			why = "a parameter arrives as NVARCHAR and the column is VARCHAR"
+			remedy = "send the parameter as VARCHAR: sendStringParametersAsUnicode=false in JDBC, mssql.VarChar in Go, DbType.AnsiString in .NET"
+		}
+		sec.find(Bad, fmt.Sprintf("%s converts the column, not the value (%s): %s, so that the optimizer could not seek by it.", label, oneLine(e, 80), why), remedy)
 	}
 	if p.eagerSpools > 0 {
 		sec.find(Bad, fmt.Sprintf("%s has an eager spool: it writes what it reads, status, so the whole set is copied to tempdb first (Halloween protection).", label),

@@ -84,7 +84,8 @@ func (s *source) readEnvironment(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
-		e.edition, e.compat, e.forced, e.rcsi = int(edition.Int64), int(compat.Int64), forced.Bool, rcsi.Bool
+		e.edition, e.compat, e.forced = int(edition.Int64), int(compat.Int64), forced.Bool
+		e.rcsi = rcsi.Bool || !rcsi.Valid // who may not see it is told nothing of it
 		e.user, e.login, e.updatability, e.ServiceObjective = user.String, login.String, updatability.String, objective.String
 		major, _, _ := strings.Cut(e.Version, ".")
 		e.major, _ = strconv.Atoi(major)

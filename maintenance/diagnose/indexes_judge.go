@@ -6,6 +6,7 @@ import (
 
 	"azsqloutbox/internal/quantity"
 	"azsqloutbox/maintenance/sizing"
+	"azsqloutbox/sqlserver"
 )
 
 // Thresholds of section 5.
@@ -13,7 +14,7 @@ const (
 	// fullEnough is how full pages are, in percent, that were built with no room
 	// to grow: in a table that only grows at its end nothing but FILLFACTOR leaves
 	// them emptier.
-	fullEnough = 95.0
+	fullEnough = float64(sqlserver.LeastFillFactor)
 	// latchMillis is when an index's waits for page latches are worth a word, and
 	// latchAverage when they are a convoy.
 	latchMillis  = 60_000
@@ -111,8 +112,8 @@ func (f indexFacts) judgeUse(d indexDef, sec *Section) {
 		}
 		return
 	}
-	if d.constraint || f.ofWorker(d) || d.onStatus() == "2" || d.filtered && d.filter == "" {
-		return
+	if d.unique || f.ofWorker(d) || d.onStatus() == "2" || d.filtered && d.filter == "" {
+		return // a unique one keeps duplicates out, whoever reads it
 	}
 	z, log := f.storage.sizes[d.id], f.indexLog(d)
 	text := fmt.Sprintf("Nobody reads %s %s, and every event writes it: %s so far", d.name, d.describe(), counted(float64(use.updates), "write"))
@@ -123,9 +124,10 @@ func (f indexFacts) judgeUse(d indexDef, sec *Section) {
 	sec.find(Warn, text, fmt.Sprintf("DROP INDEX %s ON %s; -- once you know that no rare job needs it", quote(d.name), f.events))
 }
 
-// judgeStatusKey: the flip moves an entry whose key holds status.
+// judgeStatusKey: the flip moves an entry whose key holds status, or takes it out
+// where the filter is on status.
 func (f indexFacts) judgeStatusKey(d indexDef, sec *Section) {
-	if d.id <= 1 || d.disabled || !d.keyed("status") || f.ofWorker(d) && d.onStatus() != "" {
+	if d.id <= 1 || d.disabled || !d.keyed("status") || d.onStatus() != "" {
 		return
 	}
 	log := f.indexLog(d)
@@ -146,14 +148,17 @@ func (f indexFacts) judgeFill(d indexDef, sec *Section) {
 	if d.disabled || d.filtered {
 		return // a filtered index is emptied within seconds
 	}
-	if d.keyed("status") || d.id > 1 && !d.constraint && f.storage.usageReason == "" && f.storage.usage[d.id].reads() == 0 {
+	if d.keyed("status") || d.id > 1 && !d.unique && f.storage.usageReason == "" && f.storage.usage[d.id].reads() == 0 {
 		return // it is to go
 	}
 	z := f.storage.sizes[d.id]
-	empty := sizing.Emptiness(float64(z.leafPages)*sizing.PageBytes, z.density, 98)
-	low := d.fillFactor > 0 && float64(d.fillFactor) < fullEnough
+	empty := 0.0
+	if z.sampled {
+		empty = sizing.Emptiness(float64(z.leafPages)*sizing.PageBytes, z.density, 98)
+	}
+	low := d.fillFactor > 0 && d.fillFactor < sqlserver.LeastFillFactor
 	switch {
-	case z.sampled && z.density < fullEnough && empty > 100*sizing.MB || low && empty > sizing.MB:
+	case z.density < fullEnough && empty > 100*sizing.MB || low && empty > sizing.MB:
 		text := fmt.Sprintf("%s is %s %% full: %s of nothing in memory, in every scan and in every backup.", f.nameOf(d), quantity.Short(z.density), quantity.Bytes(empty))
 		if low {
 			text += fmt.Sprintf(" It was built with FILLFACTOR %d, room for rows to grow. They do not: the version tag of 14 bytes is there from the insert on, and the flip writes columns of fixed length.", d.fillFactor)
@@ -198,10 +203,15 @@ func (f indexFacts) judgeSequential(d indexDef, sec *Section) {
 func (f indexFacts) judgeGhosts(sec *Section) {
 	base := f.storage.sizes[f.catalog.base().id]
 	head := f.storage.head
-	share := ratio(float64(base.ghosts), float64(base.ghosts+base.records))
+	all := base.ghosts + base.versionGhosts
+	share := ratio(float64(all), float64(all+base.records))
 	ghosts := ""
-	if base.sampled && base.ghosts > 0 {
-		ghosts = fmt.Sprintf(" The pages hold %s (%s %% of the records).", quantity.Of(base.ghosts, "ghost"), quantity.Short(100*share))
+	if base.sampled && all > 0 {
+		ghosts = fmt.Sprintf(" The pages hold %s (%s %% of the records)", quantity.Of(all, "ghost"), quantity.Short(100*share))
+		if base.versionGhosts > 0 {
+			ghosts += fmt.Sprintf(", %s of them kept for an open transaction that may read them still", quantity.Grouped(base.versionGhosts))
+		}
+		ghosts += "."
 	}
 	const remedy = "let ghost cleanup catch up: purge in smaller batches with pauses, look for old open transactions that hold versions; outboxctl rebuild clears them"
 	switch {

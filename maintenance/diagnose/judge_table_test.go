@@ -9,7 +9,7 @@ import (
 
 // articleTable is the table of the article: 45 M rows of 1.3 KB in 58 GB.
 func articleTable() physicsFacts {
-	pk := indexDef{id: 1, name: "PK", clustered: true, unique: true, constraint: true, fillFactor: 85, keys: []string{"id"}, rows: 45_000_000}
+	pk := indexDef{id: 1, name: "PK", clustered: true, unique: true, fillFactor: 85, keys: []string{"id"}, rows: 45_000_000}
 	claim := indexDef{id: 2, name: "IX_outbox_claim", filtered: true, filter: "([status]=(0))", keys: []string{"event_type", "id"}, included: []string{"aggregate_id", "payload"}, rows: 3500}
 	o, _ := sizing.ParseObjective("BC_Gen5_8")
 	return physicsFacts{
@@ -51,6 +51,12 @@ func TestJudgePhysics(t *testing.T) {
 			"it fits", func(f *physicsFacts) {
 				f.storage.sizes[1] = indexSize{rows: 3_000_000, usedBytes: 4 * sizing.GB, known: true, recordBytes: 1331}
 			}, OK, []string{"take 4 GB of 41.5 GB memory"},
+		},
+		{
+			"payloads off the page", func(f *physicsFacts) {
+				f.storage.sizes[1] = indexSize{rows: 100_000, usedBytes: 4 * sizing.GB, known: true, recordBytes: 131, lobBytes: 100_000 * 20 * sizing.KB}
+				f.catalog.indexes = f.catalog.indexes[:1]
+			}, OK, []string{"An event writes about 40.5 KB to the log in its life"},
 		},
 		{
 			"it fills most of it", func(f *physicsFacts) {
@@ -130,6 +136,18 @@ func TestJudgeIndexes(t *testing.T) {
 			f.storage.sizes[3] = indexSize{usedBytes: 2 * sizing.GB, known: true, recordBytes: 25}
 			f.storage.usage[3] = indexUse{updates: 6_000_000}
 		}, Warn, []string{"Nobody reads IX_n (created_at), and every event writes it: 6,000,000 writes so far, 2 GB of memory and disk, about 250 B of log an event.", "DROP INDEX [IX_n] ON [dbo].[outbox_event]"}},
+		{"a filter on status, and status in the key", func(f *indexFacts) {
+			f.catalog.indexes[0].fillFactor, f.catalog.indexes[0].sequentialKey = 98, true
+			f.storage.sizes[1] = indexSize{rows: 1000, leafPages: 1000, density: 97.5, sampled: true, known: true}
+			f.catalog.indexes = append(f.catalog.indexes, indexDef{id: 3, name: "IX_f", filtered: true, filter: "([status]=(0))", keys: []string{"status", "created_at"}})
+			f.storage.usage[3] = indexUse{seeks: 9}
+		}, OK, nil},
+		{"a unique index nobody reads", func(f *indexFacts) {
+			f.catalog.indexes[0].fillFactor, f.catalog.indexes[0].sequentialKey = 98, true
+			f.storage.sizes[1] = indexSize{rows: 1000, leafPages: 1000, density: 97.5, sampled: true, known: true}
+			f.catalog.indexes = append(f.catalog.indexes, indexDef{id: 3, name: "IX_u", unique: true, keys: []string{"source", "source_id"}})
+			f.storage.usage[3] = indexUse{updates: 6_000_000}
+		}, OK, nil},
 		{"who reads it is not known", func(f *indexFacts) {
 			f.catalog.indexes = append(f.catalog.indexes, indexDef{id: 3, name: "IX_n", keys: []string{"created_at"}})
 			f.storage.usage, f.storage.usageReason = map[int]indexUse{}, "No reads and writes of indexes: A right is missing. GRANT VIEW SERVER STATE TO [x];"
@@ -141,6 +159,14 @@ func TestJudgeIndexes(t *testing.T) {
 			f.catalog.indexes[1] = indexDef{id: 2, name: "IX_outbox_claim", keys: []string{"event_type", "status"}, included: []string{"payload"}}
 		}, Bad, []string{"IX_outbox_claim has no filter", "status is a key column of IX_outbox_claim", "DROP_EXISTING = ON"}},
 		{"another key", func(f *indexFacts) { f.catalog.indexes[1].keys = []string{"id"} }, Bad, []string{"begins with id"}},
+		{"a low fill factor, and pages that nobody has sampled", func(f *indexFacts) {
+			f.storage.sizes[1] = indexSize{rows: 45_000_000, usedBytes: 58 * sizing.GB, leafPages: 7_000_000, known: true}
+		}, Warn, []string{"PK has FILLFACTOR 85: a rebuild would leave 15 % of every page empty"}},
+		{"ghosts that an open snapshot keeps", func(f *indexFacts) {
+			z := f.storage.sizes[1]
+			z.ghosts, z.versionGhosts = 1000, 4_999_000
+			f.storage.sizes[1] = z
+		}, Warn, []string{"Ghost cleanup lags behind the purge. The pages hold 5,000,000 ghosts (10 % of the records), 4,999,000 of them kept for an open transaction that may read them still.", "look for old open transactions"}},
 		{"ghosts at the head", func(f *indexFacts) {
 			f.storage.head = headCost{reads: 48_000, known: true}
 			z := f.storage.sizes[1]

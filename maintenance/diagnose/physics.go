@@ -195,14 +195,21 @@ func (f physicsFacts) rows() int64 {
 	return base.rows
 }
 
-// rowBytes is what a row takes: as sampled on its pages, else by arithmetic.
+// enoughRows is from where on pages by rows are what a row takes.
+const enoughRows = 1000
+
+// rowBytes is what a row takes, on its page and off it: as sampled on its pages,
+// else by all of them, else by arithmetic.
 func (f physicsFacts) rowBytes() (bytes float64, measured bool) {
-	base := f.catalog.base()
-	if z := f.storage.sizes[base.id]; z.recordBytes > 0 {
+	z := f.storage.sizes[f.catalog.base().id]
+	rows := float64(z.rows)
+	switch {
+	case z.recordBytes > 0 && z.rows > enoughRows:
+		return z.recordBytes + (z.lobBytes+z.overBytes)/rows, true
+	case z.recordBytes > 0:
 		return z.recordBytes, true
-	}
-	if z := f.storage.sizes[base.id]; z.known && z.rows > 1000 {
-		return z.usedBytes / float64(z.rows), true
+	case z.known && z.rows > enoughRows:
+		return z.usedBytes / rows, true
 	}
 	row := sizing.Row{Columns: len(f.catalog.columns), Versioned: true}
 	for _, c := range f.catalog.columns {

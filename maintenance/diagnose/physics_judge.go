@@ -31,7 +31,7 @@ func judgePhysics(f physicsFacts, sec Section) Section {
 	base := f.storage.sizes[f.catalog.base().id]
 
 	sec.figure("rows", rows, Count)
-	how := "row size on its page"
+	how := "row size"
 	if !measured {
 		how = "row size, by arithmetic"
 	}
@@ -155,7 +155,7 @@ func (f physicsFacts) logRemedy() string {
 	if f.narrowPerRow() > 0 {
 		parts = append(parts, "VARCHAR instead of NVARCHAR (outboxctl migrate-varchar)")
 	}
-	if slices.ContainsFunc(f.catalog.indexes, func(d indexDef) bool { return d.id > 1 && !d.constraint && d.onStatus() == "" }) {
+	if slices.ContainsFunc(f.catalog.indexes, func(d indexDef) bool { return d.id > 1 && !d.unique && d.onStatus() == "" }) {
 		parts = append(parts, "no index that nobody reads")
 	}
 	if d, ok := f.catalog.find(f.claimIndex); ok && d.has("payload") {
@@ -222,7 +222,7 @@ func (f physicsFacts) savings(rate float64) Table {
 		add("FILLFACTOR 98", empty, 0, "outboxctl rebuild")
 	}
 	for _, d := range f.catalog.indexes {
-		if d.id <= 1 || d.disabled || d.constraint {
+		if d.id <= 1 || d.disabled || d.unique {
 			continue
 		}
 		log, z := f.indexLog(d), f.storage.sizes[d.id]

@@ -3,6 +3,7 @@ package diagnose
 import (
 	"context"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 
@@ -164,7 +165,8 @@ func judgeFilteredOptions(list []cachedStatement, sec *Section) {
 			seen[wrong] = append(seen[wrong], c.say())
 		}
 	}
-	for wrong, labels := range seen {
+	for _, wrong := range slices.Sorted(maps.Keys(seen)) {
+		labels := seen[wrong]
 		sec.find(Bad, fmt.Sprintf("%s ran with %s. A session with that never uses a filtered index, so its reads scan, and its writes to the table fail with error 1934.",
 			labels[0]+others(len(labels)-1), wrong),
 			"set the option right in that application, or create the stored procedure again with it ON: a procedure keeps QUOTED_IDENTIFIER and ANSI_NULLS of its creation")
@@ -197,7 +199,8 @@ func judgeTexts(list []cachedStatement, sec *Section) {
 		}
 		g.texts[c.sqlHandle] = true
 	}
-	for _, g := range byHash {
+	for _, hash := range slices.Sorted(maps.Keys(byHash)) {
+		g := byHash[hash]
 		if len(g.texts) > manyTexts {
 			sec.find(Warn, fmt.Sprintf("One query is cached in %d texts (%s): literals in the text, or parameters declared as long as each value. Every text is compiled, and they push each other out.", len(g.texts), g.label),
 				"send values as parameters of one declared length")

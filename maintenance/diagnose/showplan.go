@@ -18,9 +18,6 @@ type planFacts struct {
 	converts []string
 	// eagerSpools and sorts count operators.
 	eagerSpools, sorts int
-	missingIndexes     int
-	parallel           bool
-	setOptions         map[string]bool
 }
 
 // planAccess is one operator that reads the table.
@@ -77,11 +74,6 @@ func (r *showplanReader) start(e xml.StartElement) {
 	switch name {
 	case "StmtSimple", "StmtCursor":
 		r.statement, r.touches = planFacts{}, false
-	case "StatementSetOptions":
-		r.statement.setOptions = make(map[string]bool)
-		for _, a := range e.Attr {
-			r.statement.setOptions[a.Name.Local] = isTrue(a.Value)
-		}
 	case "RelOp":
 		r.operators = append(r.operators, attr(e, "PhysicalOp"))
 		if attr(e, "LogicalOp") == "Eager Spool" {
@@ -90,7 +82,6 @@ func (r *showplanReader) start(e xml.StartElement) {
 		if attr(e, "PhysicalOp") == "Sort" {
 			r.statement.sorts++
 		}
-		r.statement.parallel = r.statement.parallel || isTrue(attr(e, "Parallel"))
 	case "IndexScan", "TableScan":
 		r.scan = &planAccess{operator: r.operator(), lookup: isTrue(attr(e, "Lookup"))}
 	case "SeekPredicates":
@@ -102,10 +93,6 @@ func (r *showplanReader) start(e xml.StartElement) {
 	case "PlanAffectingConvert":
 		if strings.EqualFold(attr(e, "ConvertIssue"), "Seek Plan") {
 			r.statement.converts = append(r.statement.converts, attr(e, "Expression"))
-		}
-	case "MissingIndex":
-		if r.names(e) {
-			r.statement.missingIndexes++
 		}
 	}
 }
@@ -166,11 +153,6 @@ func (f planFacts) with(o planFacts) planFacts {
 	f.converts = append(f.converts, o.converts...)
 	f.eagerSpools += o.eagerSpools
 	f.sorts += o.sorts
-	f.missingIndexes += o.missingIndexes
-	f.parallel = f.parallel || o.parallel
-	if f.setOptions == nil {
-		f.setOptions = o.setOptions
-	}
 	return f
 }
 

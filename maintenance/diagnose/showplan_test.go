@@ -96,6 +96,11 @@ func TestJudgeClaimPlan(t *testing.T) {
 	lookup := planOf(read("Index Seek", "IX_outbox_claim", "NonClustered", "", "seek") + read("Clustered Index Seek", "PK_outbox_event", "Clustered", ` Lookup="true"`, "seek"))
 	const own = "SELECT TOP 100 id FROM dbo.outbox_event WHERE event_type = 'a' AND status = 0"
 	good := driverOptions | 4096
+	converts := func(expression string) claim {
+		c := of("", own, seek, good)
+		c.facts.converts = []string{expression}
+		return c
+	}
 	for _, c := range []struct {
 		name    string
 		facts   claimFacts
@@ -107,6 +112,8 @@ func TestJudgeClaimPlan(t *testing.T) {
 		{"a scan that nothing explains", claimFacts{exists: true, compat: 160, claims: []claim{of("", own, scan, good)}}, Bad, []string{"scans PK_outbox_event, 34 pages each time", "not chosen although nothing here forbids it", "compatibility level is 160"}},
 		{"a scan by wrong options", claimFacts{exists: true, claims: []claim{of("", own, scan, good&^64)}}, Bad, []string{"Its session has QUOTED_IDENTIFIER OFF, and so never uses a filtered index"}},
 		{"a scan without an index", claimFacts{claims: []claim{of("", own, scan, good)}}, Bad, []string{"There is no index IX_outbox_claim for it to seek", "schema apply"}},
+		{"a column converted to NVARCHAR", claimFacts{exists: true, claims: []claim{converts("CONVERT_IMPLICIT(nvarchar(100),[e].[event_type],0)=[@P1]")}}, Bad, []string{"a parameter arrives as NVARCHAR and the column is VARCHAR", "mssql.VarChar"}},
+		{"a column converted to INT", claimFacts{exists: true, claims: []claim{converts("CONVERT_IMPLICIT(int,[e].[event_type],0)=[@P1]")}}, Bad, []string{"the value has a type that ranks above the column's", "in the column's own type"}},
 		{"lookups of the slim index", claimFacts{exists: true, slim: true, claims: []claim{of("ClaimEvents", claimText, lookup, good)}}, OK, []string{"The claim index is the slim one"}},
 		{"lookups nobody asked for", claimFacts{exists: true, claims: []claim{of("ClaimEvents", claimText, lookup, good)}}, Warn, []string{"looks every row up in the primary key"}},
 		{"a wide index instead", claimFacts{exists: true, wide: map[string]bool{"IX_wide": true}, claims: []claim{of("", own, strings.ReplaceAll(seek, "IX_outbox_claim", "IX_wide"), good)}}, Warn, []string{"seeks IX_wide, not IX_outbox_claim"}},

@@ -29,10 +29,11 @@ type indexSize struct {
 	lobBytes, overBytes float64
 	known               bool // pages were told
 	// from sampled pages: how full they are in percent, what a record takes, and
-	// deleted records that ghost cleanup has not taken away yet
-	density, recordBytes, fragmentation float64
-	ghosts, records                     int64
-	sampled                             bool
+	// deleted records that ghost cleanup has not taken away yet, or may not because
+	// of an open snapshot
+	density, recordBytes           float64
+	ghosts, versionGhosts, records int64
+	sampled                        bool
 }
 
 // payloadSample is the payload of the newest rows.
@@ -71,8 +72,8 @@ SELECT /* outbox:DiagnosePages */ ps.index_id,
        SUM(ps.page_count) AS page_count,
        SUM(ps.avg_page_space_used_in_percent * ps.page_count) / NULLIF(SUM(ps.page_count), 0) AS density,
        MAX(ps.avg_record_size_in_bytes) AS record_bytes,
-       SUM(ps.avg_fragmentation_in_percent * ps.page_count) / NULLIF(SUM(ps.page_count), 0) AS fragmentation,
        SUM(ps.ghost_record_count) AS ghosts,
+       SUM(ps.version_ghost_record_count) AS version_ghosts,
        SUM(ps.record_count) AS records
 FROM   sys.dm_db_index_physical_stats(@database, @object, NULL, NULL, 'SAMPLED') AS ps
 WHERE  ps.alloc_unit_type_desc = 'IN_ROW_DATA'
@@ -147,14 +148,14 @@ func (s *source) readPages(ctx context.Context, st *storage) error {
 	}
 	return s.each(ctx, "sample the pages", diagnosePagesSQL, []any{s.table()}, func(rows *sql.Rows) error {
 		var id int
-		var pages, ghosts, records sql.NullInt64
-		var density, record, fragmentation sql.NullFloat64
-		if err := rows.Scan(&id, &pages, &density, &record, &fragmentation, &ghosts, &records); err != nil {
+		var pages, ghosts, versionGhosts, records sql.NullInt64
+		var density, record sql.NullFloat64
+		if err := rows.Scan(&id, &pages, &density, &record, &ghosts, &versionGhosts, &records); err != nil {
 			return err
 		}
 		z := st.sizes[id]
-		z.density, z.recordBytes, z.fragmentation = density.Float64, record.Float64, fragmentation.Float64
-		z.ghosts, z.records, z.sampled = ghosts.Int64, records.Int64, density.Valid
+		z.density, z.recordBytes = density.Float64, record.Float64
+		z.ghosts, z.versionGhosts, z.records, z.sampled = ghosts.Int64, versionGhosts.Int64, records.Int64, density.Valid
 		st.sizes[id] = z
 		return nil
 	})

@@ -63,11 +63,14 @@ func explain(name string) (means, remedy string, warn, slow float64) {
 }
 
 const (
-	// someWaiting is what a wait must come to in an hour before it is judged:
-	// shares of next to nothing mean nothing.
+	// someWaiting is what a wait must come to in all, in ms, before it is judged:
+	// shares of next to nothing mean nothing. It is not taken by the hour: how long
+	// the counters run since a failover is not known.
 	someWaiting = 10_000
-	loadWarn    = 60.0
-	loadBad     = 85.0
+	// loadWarn and loadBad are percent of a limit: beyond the first there is no room
+	// for a peak twice as high, beyond the second none for anything.
+	loadWarn = 60.0
+	loadBad  = 85.0
 )
 
 func judgeWaits(f waitFacts, sec Section) Section {
@@ -136,8 +139,8 @@ func (f waitFacts) judgeEach(seen []waitTotal, total int64, sec *Section) {
 
 func capital(text string) string { return strings.ToUpper(text[:1]) + text[1:] }
 
-// judgeLoad looks at the highest quarter of an hour, by the 95th percentile, so
-// that one spike is no verdict.
+// judgeLoad looks at the 95th percentile of the last hour, above which are three
+// minutes, so that one spike is no verdict.
 func (f waitFacts) judgeLoad(sec *Section) {
 	if len(f.load) == 0 {
 		return

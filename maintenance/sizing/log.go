@@ -32,10 +32,10 @@ func (i IndexLog) Images() int {
 	switch {
 	case i.FailedOnly:
 		return 0
+	case i.PendingOnly:
+		return 2 // the insert and the flip, whatever the key
 	case i.StatusKey:
 		return 4 // insert, flip (out and in), purge
-	case i.PendingOnly:
-		return 2 // the insert and the flip
 	default:
 		return 2 // insert and purge
 	}

@@ -44,6 +44,9 @@ func TestStatusInTheKeyMovesTheWholeEntry(t *testing.T) {
 	if got := wide.PerEvent() / filtered.PerEvent(); got != 2 {
 		t.Errorf("%.2f times the log of a filtered index, want 2", got)
 	}
+	if got := (sizing.IndexLog{EntryBytes: 1300, PendingOnly: true, StatusKey: true}).PerEvent(); got != filtered.PerEvent() {
+		t.Errorf("with status in the key of a filtered index %.0f bytes, want %.0f: the flip takes the entry out", got, filtered.PerEvent())
+	}
 	if got := (sizing.IndexLog{EntryBytes: 1300, FailedOnly: true}).PerEvent(); got != 0 {
 		t.Errorf("an index of failed events costs %.0f bytes an event", got)
 	}
