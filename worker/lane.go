@@ -248,11 +248,7 @@ func (w *Worker) refill(name string, st stages) {
 		sleep(ctx, pausePoll)
 		return
 	}
-	pause := idlePause(w.cfg.IdlePoll, w.schedule.claimed(), w.cfg.Batch)
-	if w.schedule.open(nobody) {
-		pause = w.cfg.IdlePoll // what is left is held back: look for others, not again and again
-	}
-	if !sleepUnless(ctx, pause, w.schedule.deepened) {
+	if !sleepUnless(ctx, idlePause(w.cfg.IdlePoll, w.schedule.claimed(), w.cfg.Batch), w.schedule.deepened) {
 		return
 	}
 	w.pulses.beat(name)
@@ -333,9 +329,6 @@ func (w *Worker) nobodyEnds(receipts int) bool {
 		receipts, time.Since(w.stuckSince).Round(time.Second))
 	return true
 }
-
-// nobody is held back.
-func nobody(string) bool { return false }
 
 // idlePause is IdlePoll after an empty cycle and nothing after one that filled
 // a batch. It is an eighth longer, so that with the default and all housekeeping

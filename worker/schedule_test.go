@@ -35,6 +35,9 @@ func drawNothing(t *testing.T, s *schedule) {
 	}
 }
 
+// nobody is held back.
+func nobody(string) bool { return false }
+
 func TestScheduleTurnsBetweenTypes(t *testing.T) {
 	s := newSchedule(2, 0)
 	s.begin([]string{"a", "b"}, 5, nil)

@@ -144,7 +144,7 @@ func (w *Worker) Run(ctx context.Context) error {
 			w.lane(fmt.Sprintf("lane %d", i+1), stages{claiming: claiming, reading: reading, sending: sending, drained: stopClaiming})
 		})
 	}
-	lanes.Wait()           // they end with claiming alone
+	lanes.Wait()
 	w.stopping.Store(true) // what was to do it may not have had its turn yet
 	w.publishing.Wait()
 	close(w.endings)
