@@ -225,6 +225,30 @@ func TestAHangingCallEnds(t *testing.T) {
 	}
 }
 
+// go-mssqldb gives every read the DSN's connection timeout as its deadline, and a
+// rebuild says nothing for longer.
+func TestALongStatementOutlastsTheDSNsTimeout(t *testing.T) {
+	for _, parameter := range []string{"connection+timeout", "Connection%20TIMEOUT"} {
+		t.Run(parameter, func(t *testing.T) {
+			t.Parallel()
+			server, err := emulator.Start(emulator.Config{})
+			if err != nil {
+				t.Fatal(err)
+			}
+			t.Cleanup(func() { server.Close() })
+			db, err := sqlserver.Open(server.DSN()+"&"+parameter+"=1", sqlserver.Options{LongStatements: true})
+			if err != nil {
+				t.Fatal(err)
+			}
+			t.Cleanup(func() { db.Close() })
+			fault := server.Inject(emulator.Fault{Statement: "Rebuild", Delay: 1200 * time.Millisecond})
+			if _, err := db.ExecContext(testContext(t), "SELECT /* outbox:Rebuild */ 1 AS one"); err != nil || fault.Fired() != 1 {
+				t.Errorf("a statement of 1.2 s under a timeout of 1 s, delayed %d times: %v", fault.Fired(), err)
+			}
+		})
+	}
+}
+
 // A network that swallows everything, and a call that does not even listen to
 // its context: only closing the connection under it ends it.
 func TestADeadNetworkDoesNotHoldACall(t *testing.T) {

@@ -42,7 +42,7 @@ type Options struct {
 	// MaxOpenConns bounds the pool; default 32.
 	MaxOpenConns int
 	// LongStatements is for what may run for hours without a byte of answer, an
-	// index rebuild: it leaves the connection timeout out.
+	// index rebuild: there is no connection timeout, whatever the DSN says.
 	LongStatements bool
 }
 
@@ -57,7 +57,9 @@ func Open(dsn string, o Options) (*sql.DB, error) {
 	q := u.Query()
 	setDefault(q, "app name", o.AppName)
 	setDefault(q, "dial timeout", fmt.Sprintf("%.0f", dialTimeout.Seconds()))
-	if !o.LongStatements {
+	if o.LongStatements {
+		setAlways(q, "connection timeout", "0")
+	} else {
 		setDefault(q, "connection timeout", fmt.Sprintf("%.0f", connectionTimeout.Seconds()))
 	}
 	// Without it a UNIQUEIDENTIFIER comes in SQL Server's mixed byte order.
@@ -201,6 +203,16 @@ func setDefault(q url.Values, name, value string) {
 	for k := range q {
 		if strings.EqualFold(k, name) {
 			return
+		}
+	}
+	q.Set(name, value)
+}
+
+// setAlways takes out what the DSN says, in any case, as the driver reads it.
+func setAlways(q url.Values, name, value string) {
+	for k := range q {
+		if strings.EqualFold(k, name) {
+			q.Del(k)
 		}
 	}
 	q.Set(name, value)
