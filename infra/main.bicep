@@ -311,9 +311,10 @@ module scalerVault 'modules/vault.bicep' = if (scaled) {
 var sqlHost = createSql ? sql!.outputs.host : sqlServerHost
 var registryServer = empty(registryName) ? '' : registry!.outputs.server
 
-// The timeouts are there because a login ran past its context's deadline without
-// them; the user is the client id of a user-assigned identity.
-var dsnEnd = '@${sqlHost}?database=${uriComponent(databaseName)}&fedauth=ActiveDirectoryManagedIdentity&encrypt=true&dial%20timeout=15&connection%20timeout=30'
+// The user is the client id of a user-assigned identity. No timeouts: the programs set
+// their own for a login, and a connection timeout is also the longest silence that
+// go-mssqldb bears from a server, which a rebuild outlasts.
+var dsnEnd = '@${sqlHost}?database=${uriComponent(databaseName)}&fedauth=ActiveDirectoryManagedIdentity&encrypt=true'
 
 module worker 'modules/worker.bicep' = {
   name: 'outbox-worker'

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"maps"
+	"net/url"
 	"os/exec"
 	"path/filepath"
 	"slices"
@@ -15,6 +16,7 @@ import (
 	"azsqloutbox/cmd/outbox-dev/local"
 	"azsqloutbox/cmd/outbox-worker/service"
 	"azsqloutbox/scripts"
+	"azsqloutbox/sqlserver"
 )
 
 // values that only a deployment knows, by the expression that stands for them.
@@ -167,6 +169,31 @@ func TestTheWorkerTakesItsSettings(t *testing.T) {
 	}
 	if settings.Process.Listen != ":8080" || settings.ServiceBus.Namespace != "contoso.servicebus.windows.net" || settings.ServiceBus.Rate != 450 {
 		t.Errorf("the settings are %+v", settings)
+	}
+}
+
+// TestTheDSNsBoundNoStatement: go-mssqldb's connection timeout ends a statement that
+// answers nothing for so long, and what runs for hours could not take it back.
+func TestTheDSNsBoundNoStatement(t *testing.T) {
+	found := 0
+	for _, of := range [][2]string{{"worker", "worker"}, {"jobs", "purge"}, {"jobs", "rebuild"}, {"consoleJob", "console"}} {
+		args, env := container(t, of[0], of[1])
+		for _, dsn := range append(args, env["OUTBOX_SQL_DSN"]) {
+			dsn = strings.TrimPrefix(dsn, "--sql-dsn=")
+			if !strings.HasPrefix(dsn, "sqlserver://") {
+				continue
+			}
+			found++
+			if err := sqlserver.CheckDSN(dsn); err != nil {
+				t.Errorf("%s: %v", of[1], err)
+			}
+			if u, err := url.Parse(dsn); err != nil || u.Query().Has("connection timeout") {
+				t.Errorf("%s: %s has a connection timeout, %v", of[1], dsn, err)
+			}
+		}
+	}
+	if found != 5 {
+		t.Errorf("%d DSNs, want one each and doctor's", found)
 	}
 }
 
