@@ -6,10 +6,10 @@
 #   OUTBOX_TEST_SERVICEBUS_ENTITY      a queue that nobody else uses, no sessions
 #   OUTBOX_TEST_SERVICEBUS_DUPLICATES  optional: one with duplicate detection
 #
-# README.md says what they make and take away.
+# CONTRIBUTING.md says what they make and take away.
 set -euo pipefail
 cd "$(dirname "$0")/.."
-: "${OUTBOX_TEST_SQL_DSN:?is not set; README.md says what the suites need}" \
+: "${OUTBOX_TEST_SQL_DSN:?is not set; CONTRIBUTING.md says what the suites need}" \
 	"${OUTBOX_TEST_SERVICEBUS:?is not set}" "${OUTBOX_TEST_SERVICEBUS_ENTITY:?is not set}"
 
 go test -count=1 -timeout 20m ./sqlserver

@@ -203,10 +203,10 @@ func (r result) print(w io.Writer, asJSON bool) error {
 	if asJSON {
 		return json.NewEncoder(w).Encode(r)
 	}
-	_, err := fmt.Fprintf(w, `%s written, %d received: %d lost, %s, %d altered
-%.2f s, %.0f events/s; the longest wait was %.0f ms
+	_, err := fmt.Fprintf(w, `%s written, %s received: %s lost, %s, %s altered
+%.2f s, %s events/s; the longest wait was %.0f ms
 claim p50 %.1f ms, p99 %.1f ms; publish p50 %.1f ms, p99 %.1f ms; settle p50 %.1f ms
-`, quantity.Of(r.Events, "event"), r.Received, r.Lost, quantity.Of(r.Duplicates, "duplicate"), r.Altered,
-		r.Seconds, r.EventsPerSecond, r.OldestWait, r.ClaimP50, r.ClaimP99, r.PublishP50, r.PublishP99, r.SettleP50)
+`, quantity.Of(r.Events, "event"), quantity.Grouped(r.Received), quantity.Grouped(r.Lost), quantity.Of(r.Duplicates, "duplicate"), quantity.Grouped(r.Altered),
+		r.Seconds, quantity.Grouped(int(r.EventsPerSecond+0.5)), r.OldestWait, r.ClaimP50, r.ClaimP99, r.PublishP50, r.PublishP99, r.SettleP50)
 	return err
 }
