@@ -38,14 +38,14 @@ func (c *hangingCredential) GetToken(ctx context.Context, o policy.TokenRequestO
 // hanging starts an emulator with two queues and a Publisher for both: the event
 // type Paid leads to payments, all others to orders. The credential is released
 // when the test is over and the Publisher closed.
-func hanging(t *testing.T) (*emulator.Server, *servicebus.Publisher, *hangingCredential) {
+func hanging(t *testing.T, sendTimeout time.Duration) (*emulator.Server, *servicebus.Publisher, *hangingCredential) {
 	t.Helper()
 	serverTLS, clientTLS := selfSigned(t)
 	server := startEmulator(t, emulator.Config{TLS: serverTLS, Entities: []emulator.Entity{{Name: orders}, {Name: payments}}})
 	credential := &hangingCredential{hangs: make(chan struct{}), released: make(chan struct{})}
 	t.Cleanup(func() { close(credential.released) })
 	p := newPublisher(t, servicebus.Config{
-		Namespace: server.Addr(), Credential: credential, TLS: clientTLS, SendTimeout: 5 * time.Minute,
+		Namespace: server.Addr(), Credential: credential, TLS: clientTLS, SendTimeout: sendTimeout,
 		Routes: mustRoutes(t, servicebus.Route{Entity: orders}, servicebus.Route{EventType: "Paid", Entity: payments}), Source: "test",
 	})
 	return server, p, credential
@@ -110,7 +110,7 @@ func wantConnections(t *testing.T, server *emulator.Server, want int64) {
 // next one is served by a new connection.
 func TestAHangingCallIsAbandoned(t *testing.T) {
 	t.Parallel()
-	server, p, credential := hanging(t)
+	server, p, credential := hanging(t, 5*time.Minute)
 	credential.armed.Store(true)
 	for patience, hangs := 200*time.Millisecond, false; !hangs; patience *= 2 {
 		outcomes := p.Publish(inTime(t, patience), manyEvents(2, 10))
@@ -128,6 +128,23 @@ func TestAHangingCallIsAbandoned(t *testing.T) {
 	wantStored(t, server, 2)
 }
 
+// A batch whose link cannot be opened again has not been sent: it has another try,
+// on a new connection, and is not taken for one that the broker does not answer to.
+func TestALinkThatCannotBeOpenedAgainIsTriedOnANewConnection(t *testing.T) {
+	t.Parallel()
+	server, p, credential := hanging(t, time.Second)
+	servicebus.Hurry(p)
+	wantAll(t, p.Publish(t.Context(), manyEvents(2, 10)), worker.Sent)
+	server.Inject(emulator.Fault{Kind: emulator.DetachLink, Condition: "com.microsoft:server-busy"})
+	credential.armed.Store(true)
+	wantAll(t, p.Publish(inTime(t, time.Minute), manyEvents(4, 10)[2:]), worker.Sent)
+	select {
+	case <-credential.hangs:
+	default:
+		t.Error("no link was opened again")
+	}
+}
+
 // What is well under way on an abandoned connection is answered there: cut off,
 // it would go out a second time. Then the connection is closed, although the call
 // that it was abandoned for still hangs.
@@ -135,7 +152,7 @@ func TestAnAbandonedConnectionAnswersWhatIsUnderWay(t *testing.T) {
 	t.Parallel()
 	const events = 10
 	for late := 3 * time.Second; ; late *= 2 {
-		server, p, credential := hanging(t)
+		server, p, credential := hanging(t, 5*time.Minute)
 		slow := slowWhileAbandoned(t, server, p, credential, paid(1 + events)[1:], late)
 		if len(slow) > 0 {
 			continue // on a busy machine the answer came before the connection was abandoned
@@ -159,7 +176,7 @@ func TestAnAbandonedConnectionAnswersWhatIsUnderWay(t *testing.T) {
 // Close waits for nothing that is under way, on an abandoned connection neither.
 func TestCloseCutsOffAnAbandonedConnection(t *testing.T) {
 	t.Parallel()
-	server, p, credential := hanging(t)
+	server, p, credential := hanging(t, 5*time.Minute)
 	slow := slowWhileAbandoned(t, server, p, credential, paid(10)[1:], time.Hour)
 	if err := p.Close(inTime(t, time.Minute)); err != nil {
 		t.Error(err)
@@ -172,7 +189,7 @@ func TestCloseCutsOffAnAbandonedConnection(t *testing.T) {
 // this fail after an upgrade, the comment has become too modest.
 func TestARefusalBreaksTheConnectionOfOthers(t *testing.T) {
 	t.Parallel()
-	server, p, _ := hanging(t)
+	server, p, _ := hanging(t, 5*time.Minute)
 	wantAll(t, p.Publish(t.Context(), paid(1)), worker.Sent)
 	wantAll(t, p.Publish(t.Context(), manyEvents(1, 10)), worker.Sent)
 	slow := slowly(t, server, p, paid(10)[1:], time.Hour)

@@ -62,7 +62,7 @@ func (d *delivery) run(ctx context.Context) {
 				if broke {
 					d.oneByOne(ctx, g.dest, doubted)
 				} else {
-					d.scatter(ctx, g.dest, doubted, false)
+					d.scatter(ctx, g.dest, doubted)
 				}
 				return nil
 			})
@@ -146,12 +146,12 @@ func (d *delivery) oneByOne(ctx context.Context, dest *destination, events []int
 
 // scatter sends events in parts, all at once, to learn which part it is that
 // the broker does not answer to. It returns the first failure in their order.
-func (d *delivery) scatter(ctx context.Context, dest *destination, events []int, apart bool) *failure {
+func (d *delivery) scatter(ctx context.Context, dest *destination, events []int) *failure {
 	var sends errgroup.Group // without a limit: the destination's slots are one
 	failures := make([]*failure, parts)
 	for i, part := range inParts(events) {
 		sends.Go(func() error {
-			failures[i] = d.pack(ctx, dest, part, d.shipper(ctx, apart))
+			failures[i] = d.pack(ctx, dest, part, d.shipper(ctx, false))
 			return nil
 		})
 	}

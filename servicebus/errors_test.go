@@ -37,6 +37,8 @@ func TestClassify(t *testing.T) {
 		{rejected(amqp.ErrCondNotAllowed), KindNotAllowed, bisect, false},
 		{rejected("contoso:never-heard-of"), KindUnknown, bisect, false},
 		{&amqp.ConnError{}, KindConnection, retry, true},
+		{&amqp.ConnError{RemoteErr: &amqp.Error{Condition: amqp.ErrCondConnectionForced}}, KindConnection, retry, true},
+		{&amqp.SessionError{RemoteErr: &amqp.Error{Condition: amqp.ErrCondInternalError}}, KindBroker, retry, true},
 		{&azservicebus.Error{Code: azservicebus.CodeUnauthorizedAccess}, KindUnauthorized, giveBack, true},
 		{&azservicebus.Error{Code: azservicebus.CodeNotFound}, KindEntityMissing, giveBack, true},
 		{&azservicebus.Error{Code: azservicebus.CodeTimeout}, KindTimeout, retry, true},

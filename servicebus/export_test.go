@@ -3,9 +3,13 @@ package servicebus
 import "time"
 
 // Hurry has p wait next to nothing between tries. Call it before the first use.
-func Hurry(p *Publisher) {
-	p.pause = func(Kind, int) time.Duration { return time.Millisecond }
-	p.retries.RetryDelay = time.Millisecond
+func Hurry(p *Publisher) { Pace(p, time.Millisecond) }
+
+// Pace has p wait so long between tries, and azservicebus about as long. Call it
+// before the first use.
+func Pace(p *Publisher, pause time.Duration) {
+	p.pause = func(Kind, int) time.Duration { return pause }
+	p.retries.RetryDelay = pause
 }
 
 // WaitClosed waits until the senders that died so far are closed.

@@ -87,7 +87,7 @@ func TestATransientFaultIsWaitedOut(t *testing.T) {
 		"detached for good":         {Kind: emulator.DetachLink, Condition: "amqp:unauthorized-access", Nth: 2},
 		"connection lost":           {Kind: emulator.DropBeforeStore},
 		"connection lost afterward": {Kind: emulator.DropAfterStore},
-		"link refused":              {Kind: emulator.RefuseAttach, Times: 2},
+		"link refused":              {Kind: emulator.RefuseAttach, Times: 8},
 		"token refused":             {Kind: emulator.PutToken, Status: 503},
 		"token timed out":           {Kind: emulator.PutToken, Status: 408},
 		"slow":                      {Kind: emulator.Delay, Duration: 20 * time.Millisecond},
@@ -134,6 +134,9 @@ func TestNoReplyUntilTheDeadline(t *testing.T) {
 	wantDestinationError(t, outcomes[0].Err, orders, servicebus.KindTimeout)
 	if !errors.Is(outcomes[0].Err, worker.ErrDeadline) {
 		t.Errorf("%v does not say that the publish deadline was over", outcomes[0].Err)
+	}
+	if why := new(servicebus.DestinationError); !errors.As(outcomes[0].Err, &why) || !why.Doubtful() {
+		t.Errorf("%v: it was sent and not answered, so a message may be to blame", outcomes[0].Err)
 	}
 }
 

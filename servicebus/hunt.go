@@ -41,6 +41,7 @@ func (d *delivery) ship(ctx context.Context, p parcel, h *hunt) *failure {
 		return nil
 	}
 	if f.action == bisect {
+		p.apart = true
 		if h == nil {
 			h = &hunt{before: before}
 		}
@@ -51,7 +52,7 @@ func (d *delivery) ship(ctx context.Context, p parcel, h *hunt) *failure {
 		}
 	}
 	again := func(half parcel) *failure {
-		half.apart = p.apart || h != nil
+		half.apart = p.apart
 		if h != nil && h.alone >= maxSuspects && p.dest.confirmed.Load() == h.before {
 			gaveUp := *f
 			gaveUp.err = fmt.Errorf("every message that was tried alone failed: %w", f.err)
@@ -70,14 +71,14 @@ func (d *delivery) ship(ctx context.Context, p parcel, h *hunt) *failure {
 
 // unanswered decides a parcel that waiting does not help. A batch that was sent
 // and not answered is tried in parts while there is time: one after the other
-// where its order counts.
+// where its order counts. Nothing broke, so nobody needs to be kept from it.
 func (d *delivery) unanswered(ctx context.Context, p parcel, f *failure) *failure {
 	if f.doubtful() {
 		if p.single == nil && ctx.Err() == nil {
 			if d.ordered(p) {
-				return d.inTurn(ctx, p.dest, inParts(p.events), p.apart)
+				return d.inTurn(ctx, p.dest, inParts(p.events), false)
 			}
-			return d.scatter(ctx, p.dest, p.events, p.apart)
+			return d.scatter(ctx, p.dest, p.events)
 		}
 		// What breaks connections is found by bisection, within one delivery.
 		if p.single != nil && f.kind == KindTimeout {

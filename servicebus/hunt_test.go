@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -16,10 +17,10 @@ import (
 
 func TestPoisonMessageIsFoundByBisection(t *testing.T) {
 	server, p := emulated(t, emulator.Entity{}, servicebus.Config{})
-	server.Inject(emulator.Fault{Kind: emulator.Reject, Times: emulator.Forever, Condition: "contoso:bad-message", Description: "the colour is wrong", Match: eventID(14)})
+	server.Inject(emulator.Fault{Kind: emulator.Reject, Times: emulator.Forever, Condition: "contoso:bad-message", Description: "the colour is wrong, Info: green", Match: eventID(14)})
 	outcomes := p.Publish(t.Context(), manyEvents(20, 10))
 	wantVerdicts(t, outcomes, strings.Repeat("s", 13)+"f"+strings.Repeat("s", 6))
-	if got, want := fmt.Sprint(outcomes[13].Err), `"orders" does not take this message, sent alone: the colour is wrong (contoso:bad-message)`; got != want {
+	if got, want := fmt.Sprint(outcomes[13].Err), `"orders" does not take this message, sent alone: the colour is wrong, Info: green (contoso:bad-message)`; got != want {
 		t.Errorf("error of the guilty one is %q, want %q", got, want)
 	}
 	wantStored(t, server, 19)
@@ -28,18 +29,25 @@ func TestPoisonMessageIsFoundByBisection(t *testing.T) {
 // A message that breaks every connection it travels on must not keep the others
 // from going out. Nobody names it: only that others pass gives it away.
 func TestPoisonMessageThatBreaksTheConnectionIsFound(t *testing.T) {
-	server, p := emulated(t, emulator.Entity{DuplicateDetection: true}, servicebus.Config{})
-	server.Inject(emulator.Fault{Kind: emulator.DropBeforeStore, Times: emulator.Forever, Match: eventID(3)})
-	wantVerdicts(t, p.Publish(inTime(t, time.Minute), manyEvents(4, 10)), "ssfs")
-	wantStored(t, server, 3)
+	for id, want := range map[int64]string{1: "fsss", 3: "ssfs", 4: "sssf"} {
+		server, p := emulated(t, emulator.Entity{DuplicateDetection: true}, servicebus.Config{})
+		server.Inject(emulator.Fault{Kind: emulator.DropBeforeStore, Times: emulator.Forever, Match: eventID(id)})
+		wantVerdicts(t, p.Publish(inTime(t, time.Minute), manyEvents(4, 10)), want)
+		wantStored(t, server, 3)
+	}
 }
 
 func TestABrokerThatBreaksEveryConnectionBlamesNoMessage(t *testing.T) {
 	server, p := emulated(t, emulator.Entity{}, servicebus.Config{})
-	server.Inject(emulator.Fault{Kind: emulator.DropBeforeStore, Times: emulator.Forever})
+	fault := server.Inject(emulator.Fault{Kind: emulator.DropBeforeStore, Times: emulator.Forever})
 	outcomes := p.Publish(inTime(t, time.Minute), manyEvents(16, 10))
 	wantAll(t, outcomes, worker.Unsent)
 	wantDestinationError(t, outcomes[15].Err, orders, servicebus.KindConnection)
+	// Two tries each by azservicebus: the batch twice, once each of 8, 4, 2 and 2 more,
+	// and three messages twice.
+	if fired := fault.Fired(); fired > 2*(2+4+3*2) {
+		t.Errorf("%d connections were broken", fired)
+	}
 }
 
 // A condition that nobody knows and that meets every message costs a few of
@@ -50,6 +58,9 @@ func TestBisectionGivesUpWhenNothingPasses(t *testing.T) {
 	outcomes := p.Publish(inTime(t, time.Minute), manyEvents(64, 10))
 	wantVerdicts(t, outcomes, "fff"+strings.Repeat("u", 61))
 	wantDestinationError(t, outcomes[63].Err, orders, servicebus.KindUnknown)
+	if got, want := outcomes[63].Err.Error(), `send to "orders": unknown: every message that was tried alone failed: scripted by a test (contoso:down)`; got != want {
+		t.Errorf("error of those that were not tried is %q, want %q", got, want)
+	}
 	// Two tries each by azservicebus: the batch, its halves down to one, and
 	// three messages; far from the 127 sends of a whole bisection.
 	if fired := fault.Fired(); fired > 30 {
@@ -173,5 +184,83 @@ func TestTheNeighbourOfAPoisonMessageIsNotBlamed(t *testing.T) {
 	outcomes := p.Publish(inTime(t, time.Minute), events[:2])
 	if outcomes[1].Verdict != worker.Sent {
 		t.Errorf("the neighbour is %s: %v", outcomes[1].Verdict, outcomes[1].Err)
+	}
+}
+
+// What stands in the way of a link says nothing of the messages, whatever it is.
+func TestALinkThatIsRefusedBlamesNoMessage(t *testing.T) {
+	server, p := emulated(t, emulator.Entity{}, servicebus.Config{})
+	server.Inject(emulator.Fault{Kind: emulator.RefuseAttach, Times: emulator.Forever, Condition: "contoso:no-links-today"})
+	outcomes := p.Publish(inTime(t, time.Minute), manyEvents(4, 10))
+	wantAll(t, outcomes, worker.Unsent)
+	wantDestinationError(t, outcomes[0].Err, orders, servicebus.KindUnknown)
+}
+
+// An event is blamed when it stood alone and was not answered for the second time,
+// while others passed. That decides it: when it comes back, it has two tries again.
+func TestABlamedEventHasTwoTriesAgain(t *testing.T) {
+	t.Parallel()
+	server, p := emulated(t, emulator.Entity{}, servicebus.Config{SendTimeout: time.Hour})
+	server.Inject(emulator.Fault{Kind: emulator.NoReply, Times: emulator.Forever, Match: eventID(1)})
+	events := manyEvents(2, 10)
+	for _, want := range []worker.Verdict{worker.Unsent, worker.Failed, worker.Unsent, worker.Failed} {
+		for {
+			o := p.Publish(inTime(t, 500*time.Millisecond), events[:1])[0]
+			if why := new(servicebus.DestinationError); errors.As(o.Err, &why) && !why.Doubtful() {
+				continue // on a busy machine it was not sent in this time
+			}
+			if o.Verdict != want {
+				t.Fatalf("the event is %s (%v), want %s", o.Verdict, o.Err, want)
+			}
+			break
+		}
+		if want == worker.Failed {
+			events[0].RetryCount++
+		}
+		wantAll(t, p.Publish(t.Context(), events[1:]), worker.Sent)
+	}
+}
+
+// A lone event whose time is over while connections break may have met an outage each
+// time, whatever passes in between. Its own doing would be found within one delivery.
+func TestALoneEventThatMeetsOutagesIsNotBlamed(t *testing.T) {
+	t.Parallel()
+	server, p := emulated(t, emulator.Entity{}, servicebus.Config{SendTimeout: time.Hour})
+	events := manyEvents(2, 10)
+	for range 3 {
+		breaks := server.Inject(emulator.Fault{Kind: emulator.DropBeforeStore, Times: 2, Match: eventID(1)})
+		hangs := server.Inject(emulator.Fault{Kind: emulator.NoReply, Nth: 3, Match: eventID(1)})
+		wantAll(t, p.Publish(inTime(t, 500*time.Millisecond), events[:1]), worker.Unsent)
+		breaks.Remove()
+		hangs.Remove()
+		wantAll(t, p.Publish(t.Context(), events[1:]), worker.Sent)
+	}
+}
+
+// Events that were not answered go out in parts, all at once: what is in the way of
+// one part is not in the way of the others. Those that then pass are in doubt no
+// more, and share a batch when they come again.
+func TestWhatWasNotAnsweredGoesOutInPartsAtOnce(t *testing.T) {
+	t.Parallel()
+	server, p := emulated(t, emulator.Entity{}, servicebus.Config{SendTimeout: time.Hour})
+	hangs := server.Inject(emulator.Fault{Kind: emulator.NoReply, Times: emulator.Forever, Match: eventID(1)})
+	events := manyEvents(16, 10)
+	for deadline := 500 * time.Millisecond; hangs.Fired() == 0; deadline *= 2 {
+		wantAll(t, p.Publish(inTime(t, deadline), events), worker.Unsent)
+	}
+	for deadline := time.Second; ; deadline *= 2 {
+		outcomes := p.Publish(inTime(t, deadline), events)
+		unsent := slices.IndexFunc(outcomes[2:], func(o worker.Outcome) bool { return o.Verdict != worker.Sent })
+		if unsent < 0 {
+			break
+		}
+		if deadline > 10*time.Second {
+			t.Fatalf("event %d is not sent: %v", events[2+unsent].ID, outcomes[2+unsent].Err)
+		}
+	}
+	before := server.Stats().Batches
+	wantAll(t, p.Publish(t.Context(), events[2:]), worker.Sent)
+	if got := server.Stats().Batches - before; got != 1 {
+		t.Errorf("events that have passed went out in %d batches, want one", got)
 	}
 }

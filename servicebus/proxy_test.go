@@ -100,14 +100,18 @@ func (p *proxy) copy(to, from net.Conn, stalled *atomic.Bool, first func([]byte)
 // Publish.
 func TestASilentConnectionIsReplaced(t *testing.T) {
 	t.Parallel()
-	server := startEmulator(t, emulator.Config{Entities: []emulator.Entity{{Name: orders, DuplicateDetection: true}}})
+	server := startEmulator(t, emulator.Config{Entities: []emulator.Entity{{Name: orders, DuplicateDetection: true}, {Name: payments}}})
 	through, connectionString := newProxy(t, server)
-	_, p := broker{connectionString: connectionString, queue: orders}.publisher(t, servicebus.Config{SendTimeout: time.Second})
-
+	p := newPublisher(t, servicebus.Config{
+		ConnectionString: connectionString, Source: "test", SendTimeout: time.Second,
+		Routes: mustRoutes(t, servicebus.Route{Entity: orders}, servicebus.Route{EventType: "Paid", Entity: payments}),
+	})
 	wantAll(t, p.Publish(t.Context(), manyEvents(5, 10)), worker.Sent)
 	through.stall()
 	wantAll(t, p.Publish(inTime(t, time.Minute), manyEvents(10, 10)[5:]), worker.Sent)
 	wantStored(t, server, 10)
+	through.stall() // with a link that is not open yet
+	wantAll(t, p.Publish(inTime(t, time.Minute), paid(5)), worker.Sent)
 }
 
 // So it is where no send gets its whole SendTimeout, because the publish deadline is

@@ -19,33 +19,39 @@ import (
 func TestTheHuntBreaksNoConnectionOfOthers(t *testing.T) {
 	t.Parallel()
 	refused := emulator.Fault{Kind: emulator.Reject, Condition: "contoso:bad-message"}
+	internal := emulator.Fault{Kind: emulator.Reject, Condition: "amqp:internal-error"}
+	breaks := emulator.Fault{Kind: emulator.DropBeforeStore}
+	inOrder := servicebus.Route{PartitionKeyFromAggregate: true}
 	suspected := manyEvents(1, 10)
 	suspected[0].RetryCount = 1
 	for name, c := range map[string]struct {
 		fault  emulator.Fault
 		events []worker.Event
 		route  servicebus.Route
-		first  int32 // tries on the common connection
+		before bool  // they were in doubt already
+		at     int32 // the try of the guilty one with which the other batch sets out
 		want   string
 	}{
-		"refused":               {refused, manyEvents(8, 10), servicebus.Route{}, 2, "fsssssss"},
-		"refused in an order":   {refused, manyEvents(8, 10), servicebus.Route{PartitionKeyFromAggregate: true}, 2, "fsssssss"},
-		"breaks":                {emulator.Fault{Kind: emulator.DropBeforeStore}, manyEvents(8, 10), servicebus.Route{}, 2, "fsssssss"},
-		"suspected":             {refused, suspected, servicebus.Route{}, 0, "f"},
-		"suspected in an order": {refused, suspected, servicebus.Route{PartitionKeyFromAggregate: true}, 0, "f"},
+		"refused":                 {refused, manyEvents(8, 10), servicebus.Route{}, false, 3, "fsssssss"},
+		"refused, in order":       {refused, manyEvents(8, 10), inOrder, false, 3, "fsssssss"},
+		"internal error":          {internal, manyEvents(8, 10), servicebus.Route{}, false, 3, "fsssssss"},
+		"breaks":                  {breaks, manyEvents(8, 10), servicebus.Route{}, false, 3, "fsssssss"},
+		"broke before":            {breaks, manyEvents(1, 10), servicebus.Route{}, true, 0, "u"},
+		"failed before":           {refused, suspected, servicebus.Route{}, false, 0, "f"},
+		"failed before, in order": {refused, suspected, inOrder, false, 0, "f"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			// On a busy machine the hunt can be over before the other batch is under
 			// way, or that answered before the hunt is over.
-			for pace := 200 * time.Millisecond; ; pace *= 2 {
+			for pace := 50 * time.Millisecond; ; pace *= 2 {
 				server := startEmulator(t, emulator.Config{Entities: []emulator.Entity{{Name: orders}, {Name: payments}}})
 				c.route.Entity = orders
 				p := newPublisher(t, servicebus.Config{
-					ConnectionString: server.ConnectionString(), Source: "test",
+					ConnectionString: server.ConnectionString(), Source: "test", SendTimeout: time.Hour,
 					Routes: mustRoutes(t, c.route, servicebus.Route{EventType: "Paid", Entity: payments}),
 				})
-				servicebus.Hurry(p)
+				servicebus.Pace(p, pace)
 				wantAll(t, p.Publish(t.Context(), append(paid(1), manyEvents(9, 10)[8])), worker.Sent)
 
 				var tries atomic.Int32
@@ -54,26 +60,29 @@ func TestTheHuntBreaksNoConnectionOfOthers(t *testing.T) {
 				c.fault.Entity, c.fault.Times = orders, emulator.Forever
 				c.fault.Match = func(m emulator.Message) bool {
 					guilty := eventID(1)(m)
-					if guilty && tries.Add(1) > c.first {
+					if guilty && tries.Add(1) >= c.at {
 						once.Do(func() { close(hunting) })
 					}
 					return guilty
 				}
 				server.Inject(c.fault)
+				if c.before {
+					wantVerdicts(t, p.Publish(t.Context(), c.events), c.want)
+				}
 				server.Inject(emulator.Fault{Kind: emulator.Delay, Entity: orders, Duration: pace, Times: emulator.Forever})
 				outcomes := make(chan []worker.Outcome, 1)
 				hunt := func() { outcomes <- p.Publish(t.Context(), c.events) }
 				var slow <-chan []worker.Outcome
-				if c.first > 0 {
+				if c.at > 0 {
 					go hunt()
 					<-hunting
-					slow = slowly(t, server, p, paid(10)[1:], 10*pace)
+					slow = slowly(t, server, p, paid(10)[1:], 40*pace)
 					if len(outcomes) > 0 {
 						<-slow
 						continue
 					}
 				} else {
-					slow = slowly(t, server, p, paid(10)[1:], 10*pace)
+					slow = slowly(t, server, p, paid(10)[1:], 40*pace)
 					hunt()
 				}
 				verdicts := <-outcomes

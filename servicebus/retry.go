@@ -27,7 +27,7 @@ const maxTries = 8
 // retried runs call on a sender of dest until it succeeds, fails for a reason
 // that waiting will not mend, has tried enough, or ctx is nearly over.
 func (d *delivery) retried(ctx context.Context, dest *destination, how manner, call func(context.Context, *sender) error) *failure {
-	broke, fresh := 0, false
+	broke := 0
 	var f, before *failure
 	for try := 1; ; try++ {
 		before = f
@@ -37,8 +37,7 @@ func (d *delivery) retried(ctx context.Context, dest *destination, how manner, c
 		if ctx.Err() != nil {
 			return cutOff(ctx, f, before)
 		}
-		if f.stale && !f.repeated() && !fresh {
-			fresh = true
+		if f.stale && !f.repeated() && try == 1 {
 			continue
 		}
 		if f.action != retry {
@@ -73,7 +72,7 @@ func cutOff(ctx context.Context, last, before *failure) *failure {
 		return &failure{policy: policy{action: giveBack}, err: fmt.Errorf("not confirmed before the stop: %w", cause)}
 	case before != nil:
 		return &failure{
-			policy: policy{kind: before.kind, action: giveBack}, condition: before.condition, nothingSent: before.nothingSent,
+			policy: policy{kind: before.kind, action: giveBack}, condition: before.condition, nothingSent: before.nothingSent && last.nothingSent,
 			err: fmt.Errorf("not confirmed in time: %w; before that: %w", cause, before.err),
 		}
 	default:
