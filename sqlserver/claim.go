@@ -107,7 +107,7 @@ func (s *Store) Claim(ctx context.Context, req worker.ClaimRequest) (worker.Clai
 
 func (s *Store) claimOnce(ctx context.Context, req worker.ClaimRequest) (worker.Claim, error) {
 	claim := worker.Claim{Receipt: worker.Receipt{ID: uuid.New(), EventType: req.EventType}}
-	err := s.transact(ctx, func(txCtx context.Context, tx *sql.Tx, st *statements) error {
+	err := s.transact(ctx, func(whole context.Context, tx *sql.Tx, st *statements) error {
 		if err := st.checkEventType(req.EventType); err != nil {
 			return err
 		}
@@ -115,7 +115,8 @@ func (s *Store) claimOnce(ctx context.Context, req worker.ClaimRequest) (worker.
 		if !some {
 			return errNothingToCommit
 		}
-		// The read may be broken off by ctx; from the flip on nothing is.
+		// The read may be broken off by ctx. A flip that has begun goes on: to roll
+		// it back would cost the database what finishing it does.
 		if err := s.readEvents(ctx, tx, st, req, from, &claim); err != nil {
 			return err
 		}
@@ -125,7 +126,7 @@ func (s *Store) claimOnce(ctx context.Context, req worker.ClaimRequest) (worker.
 		if ctx.Err() != nil {
 			return context.Cause(ctx)
 		}
-		return s.flip(txCtx, tx, st, &claim)
+		return s.flip(whole, tx, st, &claim)
 	})
 	switch {
 	case errors.Is(err, errNothingToCommit):

@@ -82,6 +82,30 @@ func TestCommitThatHappenedWithoutAnAnswerIsFound(t *testing.T) {
 	}
 }
 
+// A stop finds a flip under way: the batch is claimed, and in hand.
+func TestAFlipOutlivesAStop(t *testing.T) {
+	b, server := onEmulator(t)
+	s := b.store()
+	mine := b.add("a", 2)
+	ctx, stop := context.WithCancel(testContext(t))
+	defer stop()
+	fault := server.Inject(emulator.Fault{Statement: "FlipClaim", Delay: 50 * time.Millisecond})
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		c, err := s.Claim(ctx, worker.ClaimRequest{EventType: "a", Batch: 2})
+		if err != nil || len(c.Events) != 2 {
+			t.Errorf("claimed %d events, %v", len(c.Events), err)
+		}
+	}()
+	for fault.Fired() == 0 {
+		time.Sleep(time.Millisecond)
+	}
+	stop()
+	<-done
+	b.wantRows(processed, mine...)
+}
+
 func TestCommitThatDidNotHappenIsLetGo(t *testing.T) {
 	b, server := onEmulator(t)
 	s := b.store()

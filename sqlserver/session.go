@@ -72,6 +72,12 @@ func newSessions(db *sql.DB, pool int, lockTimeout time.Duration) *sessions {
 // use runs fn on a connection under the watchdog. Where all are in use, it waits
 // for its turn, as long as ctx lets it.
 func (p *sessions) use(ctx context.Context, fn func(*sql.Conn) error) error {
+	return p.useUntil(ctx, ctx, fn)
+}
+
+// useUntil waits for its connection as long as ctx lets it, and the watchdog looks
+// at end, for an fn that may go on for longer.
+func (p *sessions) useUntil(ctx, end context.Context, fn func(*sql.Conn) error) error {
 	if p.places != nil {
 		if err := p.places.Acquire(ctx, 1); err != nil {
 			return fmt.Errorf("wait for a connection, all of the pool are in use: %w", err)
@@ -82,7 +88,7 @@ func (p *sessions) use(ctx context.Context, fn func(*sql.Conn) error) error {
 	if err != nil {
 		return err
 	}
-	stop := watch(ctx, s.kill)
+	stop := watch(end, s.kill)
 	err = fn(s.conn)
 	killed := stop()
 	p.give(s, killed || (err != nil && !isAnswer(err)))

@@ -212,24 +212,29 @@ func (s *Store) session(ctx context.Context, fn func(context.Context, *sql.Conn,
 	})
 }
 
-// transact runs fn in a transaction and commits it where fn returns nil. fn runs
-// under ctx; the transaction itself outlives ctx by finishGrace at most, so that
-// a stop does not tear a commit in two. errCommitUnknown means that the commit
-// was sent and not answered.
+// transact runs fn in a transaction and commits it where fn returns nil. It begins
+// under ctx and may go on for finishGrace after it, commit included: fn is handed
+// the context that lasts so long. A stop would otherwise throw work away, or leave a
+// commit without its answer. errCommitUnknown means that the commit was sent and
+// not answered.
 func (s *Store) transact(ctx context.Context, fn func(context.Context, *sql.Tx, *statements) error) error {
 	if ctx.Err() != nil {
 		return context.Cause(ctx)
 	}
-	return s.session(ctx, func(ctx context.Context, conn *sql.Conn, st *statements) error {
-		whole, cancel := outlive(ctx, finishGrace)
-		defer cancel()
+	whole, cancel := outlive(ctx, finishGrace)
+	defer cancel()
+	return s.sessions.useUntil(ctx, whole, func(conn *sql.Conn) error {
+		st, err := s.statementsOn(ctx, conn)
+		if err != nil {
+			return err
+		}
 		// The level is asked for every time: READPAST is error 650 under another
 		// one, and a connection may bring one along.
 		tx, err := conn.BeginTx(whole, &sql.TxOptions{Isolation: sql.LevelReadCommitted})
 		if err != nil {
 			return fmt.Errorf("begin: %w", err)
 		}
-		if err := fn(ctx, tx, st); err != nil {
+		if err := fn(whole, tx, st); err != nil {
 			if rollback := tx.Rollback(); rollback != nil && isAnswer(err) {
 				return fmt.Errorf("roll back: %w", rollback)
 			}

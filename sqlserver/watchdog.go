@@ -24,28 +24,29 @@ const watchdogGrace = time.Second
 const loginPatience = time.Minute
 
 // watch calls kill when ctx has been over for watchdogGrace. stop ends the
-// watch and says whether it has killed.
+// watch and says whether it has killed, or is about to.
 func watch(ctx context.Context, kill func()) (stop func() bool) {
 	return watchFor(ctx, watchdogGrace, kill)
 }
 
 func watchFor(ctx context.Context, grace time.Duration, kill func()) (stop func() bool) {
-	var killed atomic.Bool
+	var decided atomic.Bool // by whoever sets it: the kill or the stop, never both
 	over := make(chan struct{})
 	unwatch := context.AfterFunc(ctx, func() {
 		timer := time.NewTimer(grace)
 		defer timer.Stop()
 		select {
 		case <-timer.C:
-			killed.Store(true)
-			kill()
+			if decided.CompareAndSwap(false, true) {
+				kill()
+			}
 		case <-over:
 		}
 	})
 	return func() bool {
 		close(over)
 		unwatch()
-		return killed.Load()
+		return !decided.CompareAndSwap(false, true)
 	}
 }
 

@@ -3,6 +3,7 @@ package sqlserver
 import (
 	"context"
 	"net"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -36,6 +37,25 @@ func TestWatchKillsOnlyWhatOutlivesItsContext(t *testing.T) {
 			})
 		})
 	}
+}
+
+// A stop at the very moment of the kill: one of them has it, and stop says which.
+// A connection that is given back as whole must not be killed after it.
+func TestWatchAndStopAgree(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		for range 2000 {
+			ctx, cancel := context.WithCancel(t.Context())
+			var kills atomic.Int64
+			stop := watch(ctx, func() { kills.Add(1) })
+			cancel()
+			time.Sleep(watchdogGrace)
+			killed := stop()
+			synctest.Wait()
+			if (kills.Load() == 1) != killed {
+				t.Fatalf("stop says killed %v, and there were %d kills", killed, kills.Load())
+			}
+		}
+	})
 }
 
 func TestOutlive(t *testing.T) {
