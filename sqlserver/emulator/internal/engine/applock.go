@@ -25,6 +25,9 @@ const (
 )
 
 func getAppLock(x *exec, args []argument) (int32, error) {
+	if err := knows("sp_getapplock", args, "@Resource", "@LockMode", "@LockOwner", "@LockTimeout", "@DbPrincipal"); err != nil {
+		return 0, err
+	}
 	resource := textOf(args, "@Resource", 0)
 	mode, ok := appLockModes[strings.ToLower(textOf(args, "@LockMode", 1))]
 	if !ok || resource == "" {
@@ -69,6 +72,9 @@ func getAppLock(x *exec, args []argument) (int32, error) {
 }
 
 func releaseAppLock(x *exec, args []argument) (int32, error) {
+	if err := knows("sp_releaseapplock", args, "@Resource", "@LockOwner", "@DbPrincipal"); err != nil {
+		return 0, err
+	}
 	resource := textOf(args, "@Resource", 0)
 	var err error
 	if strings.EqualFold(textOf(args, "@LockOwner", 1), "session") {

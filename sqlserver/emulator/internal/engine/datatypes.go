@@ -176,6 +176,9 @@ func (c *compiler) cast(x ast.ScalarExpression, ref ast.DataTypeReference, style
 		}
 		return nil, err
 	}
+	if err := explicitly(s.typ, t); err != nil {
+		return nil, err
+	}
 	st := literal(intType, intValue(0))
 	if style != nil {
 		if st, err = c.expression(style, sc); err != nil {

@@ -46,6 +46,9 @@ func leafTree(l *leaf, needs slotSet) *joinTree {
 
 // fromClause compiles the table references of a query, joined by commas.
 func (c *compiler) fromClause(list []ast.TableReference, sc *scope) (*joinTree, error) {
+	if len(list) == 0 { // what is left of one that the parser gave up on
+		return nil, errSyntax("FROM")
+	}
 	var tree *joinTree
 	for _, ref := range list {
 		t, err := c.tableReference(ref, sc)

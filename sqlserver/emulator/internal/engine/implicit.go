@@ -1,6 +1,10 @@
 package engine
 
-import "azsqloutbox/sqlserver/emulator/internal/sqltype"
+import (
+	"errors"
+
+	"azsqloutbox/sqlserver/emulator/internal/sqltype"
+)
 
 // implicitly says whether a value of one type may be assigned to another without
 // CAST: the chart of sql-docs, "CAST and CONVERT". An explicit conversion alone is
@@ -22,6 +26,20 @@ func implicitly(from, to sqltype.Type) error {
 		f == sqltype.Time && t == sqltype.Date,
 		f == sqltype.XML:
 		return raiseBatch(206, 16, 2, "Operand type clash: %s is incompatible with %s", from.Name(), to.Name())
+	}
+	return nil
+}
+
+// explicitly says whether CAST converts one type to another. A conversion that there
+// is none of fails for any value.
+func explicitly(from, to sqltype.Type) error {
+	if from.Kind == sqltype.Null || from.Kind == sqltype.SQLVariant || from.Kind == to.Kind {
+		return nil
+	}
+	_, err := sqltype.Convert(sqltype.Value{Kind: from.Kind, Scale: from.Scale}, to, 0)
+	var conv *sqltype.Error
+	if errors.As(err, &conv) && conv.Number == 529 {
+		return raiseBatch(529, 16, 1, "%s", conv.Message)
 	}
 	return nil
 }

@@ -97,7 +97,21 @@ func TestMistakes(t *testing.T) {
 		{`SELECT id FROM t WITH (FORCESEEK (ix (a, id))) WHERE a = 'a' AND s = 0`, "error 8622"},
 		{`SELECT id FROM t WITH (FORCESEEK (ix (a, id))) WHERE a = 'a' AND s = 0 AND id > 0`, "1"},
 
+		// conditions that are none, conversions that there are none of
+		{`SELECT id FROM t WHERE a`, "error 4145"},
+		{`SELECT id FROM t WHERE a AND id = 1`, "error 4145"},
+		{`DECLARE @x INT; IF @x SELECT 1`, "error 4145"},
+		{`SELECT CASE WHEN 1 THEN 2 END`, "error 4145"},
+		{`SELECT IIF(1, 2, 3)`, "error 4145"},
+		{`IF 1 = 0 SELECT CAST(1 AS DATE)`, "error 529"},
+		{`IF 1 = 0 SELECT TRY_CAST(id AS UNIQUEIDENTIFIER) FROM t`, "error 529"},
+		{`SELECT CAST(CAST(1 AS SQL_VARIANT) AS BIGINT)`, "1"},
+		{`DECLARE @r SQL_VARIANT; EXEC sp_sequence_get_range @sequence = N'q', @range_size = 1, @range_first_value = @r OUTPUT`, "error 8145"},
+		{`EXEC sp_getapplock @Resource = 'x', @Mode = 'Exclusive'`, "error 8145"},
+
 		// what is left out or too much
+		{`SELECT id FROM t WHERE id = 1 OFFSET 0 ROWS`, "error 102"},
+		{`SELECT 1 FROM t INNER JOIN u ON t.id`, "error 102"},
 		{`SELECT 1 FROM t INNER JOIN u`, "error 102"},
 		{`SELECT 1 FROM t LEFT JOIN u WHERE 1 = 1`, "error 156"},
 		{`SELECT 1 FROM t CROSS APPLY`, "error 102"},

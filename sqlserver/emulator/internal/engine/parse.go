@@ -1,6 +1,7 @@
 package engine
 
 import (
+	"cmp"
 	"context"
 	"runtime"
 	"strings"
@@ -53,12 +54,20 @@ func parseText(text string) (script *ast.Script, near string, err error) {
 	defer incomplete(&err)
 	if script, err = parser.Parse(context.Background(), strings.NewReader(text)); err != nil {
 		near = nearOf(err)
+		if strings.HasPrefix(err.Error(), "expected comparison operator") {
+			return nil, near, errNoCondition(cmp.Or(near, lastToken(text)))
+		}
 		if reserved[strings.ToUpper(near)] && !strings.EqualFold(lastToken(text), near) {
 			return nil, near, errKeyword(near)
 		}
 		return nil, near, errSyntax(near)
 	}
 	return script, "", nil
+}
+
+// errNoCondition: where a condition must stand is an expression alone.
+func errNoCondition(near string) error {
+	return raiseBatch(4145, 15, 1, "An expression of non-boolean type specified in a context where a condition is expected, near '%s'.", near)
 }
 
 // incomplete is deferred where a tree is read. Of a statement that breaks off the

@@ -109,7 +109,7 @@ func (c *compiler) condition(x ast.BooleanExpression, sc *scope) (*predicate, er
 	case *ast.UpdateCall:
 		return c.updateCall(x)
 	case *ast.BooleanScalarPlaceholder:
-		return nil, raiseBatch(4145, 15, 1, "An expression of non-boolean type specified in a context where a condition is expected.")
+		return nil, errNoCondition("")
 	case nil:
 		return nil, errSyntax("")
 	}

@@ -77,6 +77,9 @@ func (c *compiler) querySpecification(x *ast.QuerySpecification, parent *scope) 
 	if x.WindowClause != nil {
 		return nil, notModelled("the WINDOW clause")
 	}
+	if x.OffsetClause != nil && x.OrderByClause == nil {
+		return nil, errSyntax("OFFSET")
+	}
 	if err := sequenceRules(x); err != nil {
 		return nil, err
 	}

@@ -1,6 +1,7 @@
 package engine
 
 import (
+	"slices"
 	"strings"
 
 	"azsqloutbox/sqlserver/emulator/internal/sqltype"
@@ -36,6 +37,16 @@ func named(args []argument, name string, position int) *argument {
 	return nil
 }
 
+// knows refuses a named argument that a system procedure does not have.
+func knows(procedure string, args []argument, names ...string) error {
+	for _, a := range args {
+		if a.name != "" && !slices.ContainsFunc(names, func(n string) bool { return strings.EqualFold(n, a.name) }) {
+			return raise(8145, 16, 1, "%s is not a parameter for procedure %s.", a.name, procedure)
+		}
+	}
+	return nil
+}
+
 func textOf(args []argument, name string, position int) string {
 	a := named(args, name, position)
 	if a == nil || a.value.IsNull() {
@@ -65,6 +76,11 @@ func executeSQL(x *exec, args []argument) (int32, error) {
 }
 
 func sequenceGetRange(x *exec, args []argument) (int32, error) {
+	err := knows("sp_sequence_get_range", args, "@sequence_name", "@range_size", "@range_first_value", "@range_last_value",
+		"@range_cycle_count", "@sequence_increment", "@sequence_min_value", "@sequence_max_value")
+	if err != nil {
+		return 0, err
+	}
 	name := textOf(args, "@sequence_name", 0)
 	schema, base := splitName(name)
 	if schema == "" {
