@@ -97,6 +97,7 @@ func (s *source) readCache(ctx context.Context) ([]cachedStatement, error) {
 				return nil
 			}
 			c.sqlHandle, c.queryHash, c.planHash = hex.EncodeToString(handle), hex.EncodeToString(queryHash), hex.EncodeToString(planHash)
+			c.created, c.last = s.env.utc(c.created), s.env.utc(c.last)
 			c.text, c.options, c.logicalWrites = text.String, -1, writes.Int64
 			c.name = cmp.Or(statementName(c.text), statementName(head.String))
 			if options.Valid {

@@ -27,6 +27,7 @@ type environment struct {
 	user, login  string
 	updatability string
 	now          time.Time
+	zone         time.Duration // of the server, east of UTC
 	compat       int
 	forced       bool
 	rcsi         bool
@@ -69,6 +70,7 @@ SELECT /* outbox:DiagnoseEnvironment */ @database AS database_name,
        USER_NAME() AS user_name,
        ORIGINAL_LOGIN() AS login_name,
        SYSUTCDATETIME() AS now,
+       DATEDIFF(MINUTE, SYSUTCDATETIME(), SYSDATETIME()) AS zone_minutes,
        (SELECT d.compatibility_level FROM sys.databases AS d WHERE d.name = @database) AS compatibility_level,
        (SELECT d.is_parameterization_forced FROM sys.databases AS d WHERE d.name = @database) AS is_parameterization_forced,
        (SELECT d.is_read_committed_snapshot_on FROM sys.databases AS d WHERE d.name = @database) AS is_read_committed_snapshot_on;`
@@ -79,13 +81,15 @@ func (s *source) readEnvironment(ctx context.Context) error {
 		var objective, updatability, user, login sql.NullString
 		var edition, compat sql.NullInt64
 		var forced, rcsi sql.NullBool
+		var minutes int64
 		err := conn.QueryRowContext(ctx, diagnoseEnvironmentSQL).Scan(&e.Name, &edition, &e.Version, &objective, &updatability,
-			&user, &login, &e.now, &compat, &forced, &rcsi)
+			&user, &login, &e.now, &minutes, &compat, &forced, &rcsi)
 		if err != nil {
 			return err
 		}
 		e.edition, e.compat, e.forced = int(edition.Int64), int(compat.Int64), forced.Bool
 		e.rcsi = rcsi.Bool || !rcsi.Valid // who may not see it is told nothing of it
+		e.zone = time.Duration(minutes) * time.Minute
 		e.user, e.login, e.updatability, e.ServiceObjective = user.String, login.String, updatability.String, objective.String
 		major, _, _ := strings.Cut(e.Version, ".")
 		e.major, _ = strconv.Atoi(major)
@@ -101,6 +105,18 @@ func (s *source) readEnvironment(ctx context.Context) error {
 		}
 		return nil
 	})
+}
+
+// utc is a time of those views that tell the server's own time, as UTC: Azure SQL
+// Database is always on UTC, a Managed Instance (managed-instance/timezones-overview.md)
+// and a server need not be. One from before a change to or from summer time is an
+// hour off.
+func (e environment) utc(local time.Time) time.Time {
+	if local.IsZero() {
+		return local
+	}
+	// The two clocks were read one behind the other; zones are quarters of an hour.
+	return local.Add(-e.zone.Round(15 * time.Minute))
 }
 
 // headline is the database in a few words.

@@ -69,7 +69,7 @@ func indexesSection(ctx context.Context, s *source, sec Section) (Section, error
 	f.latchReason = s.optional("latch waits of indexes", ofDatabase, s.readLatches(ctx, &f))
 	var started sql.NullTime
 	if err := s.each(ctx, "read when the engine started", diagnoseStartedSQL, nil, func(r *sql.Rows) error { return r.Scan(&started) }); err == nil {
-		f.started = started.Time
+		f.started = s.env.utc(started.Time)
 	}
 	if waits, err := s.readWaits(ctx); err == nil {
 		for _, w := range waits {
@@ -92,7 +92,7 @@ func (s *source) readUsage(ctx context.Context, st *storage) error {
 		if err := rows.Scan(&id, &u.seeks, &u.scans, &u.lookups, &u.updates, &last); err != nil {
 			return err
 		}
-		u.last = last.Time
+		u.last = s.env.utc(last.Time)
 		st.usage[id] = u
 		return nil
 	})

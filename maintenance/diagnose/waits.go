@@ -77,7 +77,7 @@ func waitsSection(ctx context.Context, s *source, sec Section) (Section, error) 
 	f.waits = waits
 	var started sql.NullTime
 	if err := s.each(ctx, "read when the engine started", diagnoseStartedSQL, nil, func(r *sql.Rows) error { return r.Scan(&started) }); err == nil {
-		f.started = started.Time
+		f.started = s.env.utc(started.Time)
 	}
 	switch {
 	case s.env.database():
