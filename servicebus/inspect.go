@@ -29,7 +29,7 @@ type EntityReport struct {
 
 	Topic              bool
 	Status             string
-	RequiresSession    bool // never of a topic: its subscriptions may
+	RequiresSession    bool // of a queue; a topic's are in Subscriptions
 	DuplicateDetection bool
 	DuplicateWindow    time.Duration
 	Partitioned        bool
@@ -37,6 +37,18 @@ type EntityReport struct {
 	SizeBytes, MaxSizeBytes int64
 	// MaxMessageBytes is 0 where the service does not say.
 	MaxMessageBytes int64
+
+	// Subscriptions are those of a topic; SubscriptionsUnread says why they could
+	// not be read.
+	Subscriptions       []SubscriptionReport
+	SubscriptionsUnread error
+}
+
+// SubscriptionReport is what decides whether a subscription can hand out what is
+// sent to its topic.
+type SubscriptionReport struct {
+	Name            string
+	RequiresSession bool
 }
 
 // NamespaceReport is what can be found out about the namespace.
@@ -93,6 +105,12 @@ func (p *Publisher) inspect(ctx context.Context, client *admin.Client, entity st
 	}
 	if err := describe(ctx, client, &e); err != nil {
 		e.Unread = p.scrub(err)
+	}
+	if e.Topic {
+		var err error
+		if e.Subscriptions, err = subscriptions(ctx, client, entity); err != nil {
+			e.SubscriptionsUnread = p.scrub(readable(err))
+		}
 	}
 	return e
 }
@@ -160,6 +178,20 @@ func describe(ctx context.Context, client *admin.Client, e *EntityReport) error 
 		e.SizeBytes = runtime.SizeInBytes
 	}
 	return nil
+}
+
+// subscriptions lists those of a topic, a hundred a request.
+func subscriptions(ctx context.Context, client *admin.Client, topic string) (all []SubscriptionReport, err error) {
+	for pager := client.NewListSubscriptionsPager(topic, nil); pager.More(); {
+		page, err := pager.NextPage(ctx)
+		if err != nil {
+			return nil, err
+		}
+		for _, s := range page.Subscriptions {
+			all = append(all, SubscriptionReport{Name: s.SubscriptionName, RequiresSession: deref(s.RequiresSession)})
+		}
+	}
+	return all, nil
 }
 
 func deref[T any](p *T) (v T) {

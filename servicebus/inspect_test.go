@@ -17,7 +17,9 @@ func TestInspect(t *testing.T) {
 		{Name: "orders", DuplicateDetection: true, DuplicateWindow: 10 * time.Minute, MaxSizeBytes: 1 << 30},
 		{Name: "sessions", RequiresSession: true},
 		{Name: "off"},
-		{Name: "news", Kind: emulator.Topic, DuplicateDetection: true, DuplicateWindow: time.Hour, MaxSizeBytes: 2 << 30},
+		{Name: "news", Kind: emulator.Topic, DuplicateDetection: true, DuplicateWindow: time.Hour, MaxSizeBytes: 2 << 30, Subscriptions: []emulator.Subscription{
+			{Name: "archive"}, {Name: "billing", RequiresSession: true},
+		}},
 	}})
 	server.SetStatus("off", emulator.StatusDisabled)
 	routes := mustRoutes(t,
@@ -35,7 +37,9 @@ func TestInspect(t *testing.T) {
 		{Entity: "orders", Described: true, Status: "Active", DuplicateDetection: true, DuplicateWindow: 10 * time.Minute, MaxSizeBytes: 1 << 30},
 		{Entity: "sessions", Described: true, Status: "Active", RequiresSession: true},
 		{Entity: "off", Described: true, Status: "Disabled"},
-		{Entity: "news", Described: true, Topic: true, Status: "Active", DuplicateDetection: true, DuplicateWindow: time.Hour, MaxSizeBytes: 2 << 30},
+		{Entity: "news", Described: true, Topic: true, Status: "Active", DuplicateDetection: true, DuplicateWindow: time.Hour, MaxSizeBytes: 2 << 30, Subscriptions: []servicebus.SubscriptionReport{
+			{Name: "archive"}, {Name: "billing", RequiresSession: true},
+		}},
 		{Entity: "missing"},
 	}
 	for i := range want {

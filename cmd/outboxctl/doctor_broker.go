@@ -1,13 +1,16 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"fmt"
+	"strconv"
 	"strings"
 	"time"
 
 	"go.uber.org/zap"
 
+	"azsqloutbox/internal/quantity"
 	"azsqloutbox/maintenance/doctor"
 	"azsqloutbox/maintenance/sizing"
 	"azsqloutbox/servicebus"
@@ -107,11 +110,14 @@ func judgeEntity(e servicebus.EntityReport, routes servicebus.Routes, lease time
 		add(doctor.NoGo, "its status is "+e.Status, "set it to Active")
 	}
 	sessions, keys := sessionsTo(routes, e.Entity)
+	without := sessions < routesTo(routes, e.Entity)
 	switch {
-	case e.RequiresSession && sessions < routesTo(routes, e.Entity):
+	case e.Topic:
+		judgeSubscriptions(e, sessions > 0, without, add)
+	case e.RequiresSession && without:
 		add(doctor.NoGo, "it requires sessions, and a route to it sets no session id: every message would be refused", "set session-id-from-aggregate: true in the routes to it")
-	case sessions > 0 && !e.RequiresSession && !e.Topic:
-		add(doctor.Warn, "routes to it set a session id, and it has no sessions: the id is carried and means nothing", "make the queue with sessions, or leave session-id-from-aggregate out")
+	case sessions > 0 && !e.RequiresSession:
+		add(doctor.Warn, "routes to it set a session id, and it has no sessions: the id means nothing, and makes a batch for each aggregate", "make the queue with sessions, or leave session-id-from-aggregate out")
 	}
 	// An event whose acknowledgement was lost comes again when its lease is over, or
 	// as one that failed, after up to the longest retry delay.
@@ -133,6 +139,38 @@ func judgeEntity(e servicebus.EntityReport, routes servicebus.Routes, lease time
 		add(doctor.Warn, fmt.Sprintf("%d of %d MB are used; when it is full, its events wait in the table", e.SizeBytes>>20, e.MaxSizeBytes>>20), "look at its consumers and at its dead-letter queue")
 	}
 	return found
+}
+
+// judgeSubscriptions is about what a topic confirms and no consumer will see. with
+// says that a route sets a session id, without that one does not. A message without
+// one is confirmed, and goes to the dead-letter queue of each subscription with
+// sessions whose rules take it (azure-docs, service-bus-dead-letter-queues.md,
+// "Session ID is null."); where there is no subscription, it is confirmed and gone.
+func judgeSubscriptions(e servicebus.EntityReport, with, without bool, add func(verdict doctor.Verdict, what, remedy string)) {
+	if e.SubscriptionsUnread != nil {
+		add(doctor.Unknown, "its subscriptions could not be read: "+e.SubscriptionsUnread.Error(), "whether they require sessions is not checked without it")
+		return
+	}
+	first, requiring := "", 0
+	for _, s := range e.Subscriptions {
+		if s.RequiresSession {
+			first = cmp.Or(first, strconv.Quote(s.Name))
+			requiring++
+		}
+	}
+	if requiring > 1 {
+		first += " and " + quantity.Of(requiring-1, "other")
+	}
+	switch {
+	case len(e.Subscriptions) == 0:
+		add(doctor.Warn, "the topic has no subscription: events are confirmed and gone", "make the consumers' subscriptions before a worker sends")
+	case requiring > 0 && without:
+		add(doctor.Warn, "a route to it sets no session id, and sessions are required by its subscription "+first+": events without one count as sent and go to the dead-letter queue there",
+			"set session-id-from-aggregate: true in the routes to it, or make the subscription anew without sessions; a rule whose action sets sys.SessionId does it too, and is not seen here")
+	case requiring == 0 && with:
+		add(doctor.Warn, "routes to it set a session id, and none of its subscriptions has sessions: the id means nothing, and makes a batch for each aggregate",
+			"make a subscription with sessions, or leave session-id-from-aggregate out")
+	}
 }
 
 // routesTo counts the routes to an entity.

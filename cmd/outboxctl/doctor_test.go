@@ -1,6 +1,7 @@
 package main
 
 import (
+	"errors"
 	"strings"
 	"testing"
 	"time"
@@ -77,6 +78,10 @@ func TestJudgementOfEntities(t *testing.T) {
 		}
 		return routes
 	}
+	plain, sessions := servicebus.SubscriptionReport{Name: "plain"}, servicebus.SubscriptionReport{Name: "by-session", RequiresSession: true}
+	topic := func(s ...servicebus.SubscriptionReport) func(*servicebus.EntityReport) {
+		return func(e *servicebus.EntityReport) { e.Topic, e.Subscriptions = true, s }
+	}
 	good := servicebus.EntityReport{Entity: "e", Described: true, Status: "Active", DuplicateDetection: true, DuplicateWindow: 15 * time.Minute, MaxSizeBytes: 100, SizeBytes: 10}
 	for name, c := range map[string]struct {
 		change  func(*servicebus.EntityReport)
@@ -84,16 +89,22 @@ func TestJudgementOfEntities(t *testing.T) {
 		verdict doctor.Verdict
 		found   string
 	}{
-		"good":                   {func(*servicebus.EntityReport) {}, servicebus.Route{}, doctor.OK, ""},
-		"disabled":               {func(e *servicebus.EntityReport) { e.Status = "Disabled" }, servicebus.Route{}, doctor.NoGo, "Disabled"},
-		"sessions required":      {func(e *servicebus.EntityReport) { e.RequiresSession = true }, servicebus.Route{}, doctor.NoGo, "requires sessions"},
-		"sessions for nothing":   {func(*servicebus.EntityReport) {}, servicebus.Route{SessionIDFromAggregate: true}, doctor.Warn, "means nothing"},
-		"session id for a topic": {func(e *servicebus.EntityReport) { e.Topic = true }, servicebus.Route{SessionIDFromAggregate: true}, doctor.OK, ""},
-		"no duplicate detection": {func(e *servicebus.EntityReport) { e.DuplicateDetection = false }, servicebus.Route{}, doctor.Warn, "no duplicate detection"},
-		"short window":           {func(e *servicebus.EntityReport) { e.DuplicateWindow = 10 * time.Minute }, servicebus.Route{}, doctor.Warn, "looks back 10m0s, and a redelivery may come after 12m0s"},
-		"partitioned and no key": {func(e *servicebus.EntityReport) { e.Partitioned = true }, servicebus.Route{}, doctor.NoGo, "partitioned"},
-		"partitioned with a key": {func(e *servicebus.EntityReport) { e.Partitioned = true }, servicebus.Route{PartitionKeyFromAggregate: true}, doctor.OK, ""},
-		"nearly full":            {func(e *servicebus.EntityReport) { e.SizeBytes = 90 }, servicebus.Route{}, doctor.Warn, "are used"},
+		"good":                               {func(*servicebus.EntityReport) {}, servicebus.Route{}, doctor.OK, ""},
+		"disabled":                           {func(e *servicebus.EntityReport) { e.Status = "Disabled" }, servicebus.Route{}, doctor.NoGo, "Disabled"},
+		"sessions required":                  {func(e *servicebus.EntityReport) { e.RequiresSession = true }, servicebus.Route{}, doctor.NoGo, "requires sessions"},
+		"sessions for nothing":               {func(*servicebus.EntityReport) {}, servicebus.Route{SessionIDFromAggregate: true}, doctor.Warn, "means nothing"},
+		"topic":                              {topic(plain), servicebus.Route{}, doctor.OK, ""},
+		"topic with sessions":                {topic(plain, sessions), servicebus.Route{SessionIDFromAggregate: true}, doctor.OK, ""},
+		"a subscription's dead-letter queue": {topic(plain, sessions), servicebus.Route{}, doctor.Warn, `required by its subscription "by-session": events`},
+		"two dead-letter queues":             {topic(sessions, plain, sessions), servicebus.Route{}, doctor.Warn, `"by-session" and 1 other: events`},
+		"topic's sessions for nothing":       {topic(plain), servicebus.Route{SessionIDFromAggregate: true}, doctor.Warn, "means nothing"},
+		"no subscription":                    {topic(), servicebus.Route{}, doctor.Warn, "no subscription"},
+		"subscriptions unread":               {func(e *servicebus.EntityReport) { e.Topic, e.SubscriptionsUnread = true, errors.New("away") }, servicebus.Route{}, doctor.Unknown, "away"},
+		"no duplicate detection":             {func(e *servicebus.EntityReport) { e.DuplicateDetection = false }, servicebus.Route{}, doctor.Warn, "no duplicate detection"},
+		"short window":                       {func(e *servicebus.EntityReport) { e.DuplicateWindow = 10 * time.Minute }, servicebus.Route{}, doctor.Warn, "looks back 10m0s, and a redelivery may come after 12m0s"},
+		"partitioned and no key":             {func(e *servicebus.EntityReport) { e.Partitioned = true }, servicebus.Route{}, doctor.NoGo, "partitioned"},
+		"partitioned with a key":             {func(e *servicebus.EntityReport) { e.Partitioned = true }, servicebus.Route{PartitionKeyFromAggregate: true}, doctor.OK, ""},
+		"nearly full":                        {func(e *servicebus.EntityReport) { e.SizeBytes = 90 }, servicebus.Route{}, doctor.Warn, "are used"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			e := good
