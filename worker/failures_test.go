@@ -3,6 +3,7 @@ package worker
 import (
 	"context"
 	"errors"
+	"fmt"
 	"sync/atomic"
 	"testing"
 	"testing/synctest"
@@ -62,6 +63,30 @@ func TestOneBadSettleHoldsUpNoOther(t *testing.T) {
 				t.Fatalf("event %d was sent %d times, want once", id, got)
 			}
 		}
+	})
+}
+
+// Nor must one that is refused for good: claiming stops with its first try and goes
+// on as soon as others are settled.
+func TestOneRefusedSettleStopsClaimingOnce(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		store, sent := newFakeStore(), &journal{}
+		store.fails("Settle", fmt.Errorf("a constraint of the table refuses the value: %w", ErrPermanent))
+		store.add("bad", 1)
+		_, stop := start(t, Config{Store: store, EventTypes: []string{"bad", "good"}, Publisher: publisherFunc(func(ctx context.Context, events []Event) []Outcome {
+			if events[0].Type == "bad" {
+				return all(len(events), Outcome{Verdict: Refused, Err: errors.New("no JSON")})
+			}
+			return sent.Publish(ctx, events)
+		})})
+		for id := int64(2); id <= 50; id++ { // within the lease of the first
+			store.add("good", 1)
+			time.Sleep(time.Second)
+			if id > 10 && sent.times(id) != 1 {
+				t.Errorf("event %d was sent %d times a second after it came, want once", id, sent.times(id))
+			}
+		}
+		stop()
 	})
 }
 

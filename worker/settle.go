@@ -53,18 +53,17 @@ func (s *settler) run(ctx context.Context) {
 		if len(s.open) >= cap(s.w.endings) {
 			accept = nil // publishers wait, and with them the lanes
 		}
-		wake := time.NewTimer(s.untilNext(incoming == nil))
+		wake := time.NewTimer(s.untilNext())
 		select {
 		case e, ok := <-accept:
 			if !ok {
 				incoming = nil
 				break
 			}
-			e.nextTry = time.Now().Add(settleLinger)
-			e.pause = newPause(50*time.Millisecond, 2*time.Second)
-			s.open = append(s.open, e)
+			s.take(e)
 		case <-wake.C:
-			s.pass(ctx, incoming == nil)
+			incoming = s.takeReady(incoming)
+			s.pass(ctx)
 		case <-ctx.Done():
 			s.abandonAll(incoming)
 			return
@@ -73,40 +72,60 @@ func (s *settler) run(ctx context.Context) {
 	}
 }
 
-// untilNext is how long nothing is due. Nobody lingers for company when none
-// can come.
-func (s *settler) untilNext(last bool) time.Duration {
+func (s *settler) take(e *ending) {
+	e.nextTry = time.Now().Add(settleLinger)
+	e.pause = newPause(50*time.Millisecond, 2*time.Second)
+	s.open = append(s.open, e)
+}
+
+// takeReady takes what ended while a call was under way, as one that hung may be
+// followed by another. It returns nil in place of a closed channel.
+func (s *settler) takeReady(incoming <-chan *ending) <-chan *ending {
+	for len(s.open) < cap(s.w.endings) {
+		select {
+		case e, ok := <-incoming:
+			if !ok {
+				return nil
+			}
+			s.take(e)
+		default:
+			return incoming
+		}
+	}
+	return incoming
+}
+
+// untilNext is how long nothing is due.
+func (s *settler) untilNext() time.Duration {
 	next := time.Minute // to show that it lives
 	for _, e := range s.open {
-		if last && e.tries == 0 {
-			return 0
-		}
 		next = min(next, time.Until(e.nextTry))
 	}
 	return max(next, 0)
 }
 
 // pass tries everything that is due, once: the claims that went out whole in
-// one statement, the others in a transaction each.
-func (s *settler) pass(ctx context.Context, last bool) {
+// one statement and first, the others in a transaction each.
+func (s *settler) pass(ctx context.Context) {
 	now := time.Now()
 	for _, e := range slices.Clone(s.open) {
 		if !now.Before(e.leaseOver) {
 			s.abandon(e)
 		}
 	}
-	due := func(e *ending) bool { return !now.Before(e.nextTry) || last && e.tries == 0 }
-	if slices.ContainsFunc(s.open, func(e *ending) bool { return e.settlement.AllSent() && due(e) }) {
-		var group []*ending
-		for _, e := range s.open {
-			// Those still waiting for company have found it.
-			if e.settlement.AllSent() && (due(e) || e.tries == 0) && len(group) < settleGroup {
-				group = append(group, e)
-			}
+	due := func(e *ending) bool { return !now.Before(e.nextTry) }
+	if !slices.ContainsFunc(s.open, due) {
+		return
+	}
+	var group []*ending
+	for _, e := range s.open {
+		// Those still waiting for company have found it.
+		if e.settlement.AllSent() && (due(e) || e.tries == 0) && len(group) < settleGroup {
+			group = append(group, e)
 		}
-		if !s.settleSent(ctx, group) {
-			return
-		}
+	}
+	if len(group) > 0 && !s.settleSent(ctx, group) {
+		return
 	}
 	for _, e := range slices.Clone(s.open) {
 		if !e.settlement.AllSent() && due(e) && !s.settleOne(ctx, e) {

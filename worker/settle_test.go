@@ -3,6 +3,7 @@ package worker
 import (
 	"context"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -121,6 +122,63 @@ func TestClaimsThatEndTogetherShareAStatement(t *testing.T) {
 	})
 }
 
+// counting is a store that keeps the most receipts of one statement.
+type counting struct {
+	*fakeStore
+	most *atomic.Int64
+}
+
+func (s counting) SettleSent(ctx context.Context, receipts []Receipt) (int, error) {
+	s.most.Store(max(s.most.Load(), int64(len(receipts))))
+	return s.fakeStore.SettleSent(ctx, receipts)
+}
+
+// However many claims end together, a statement has a bound.
+func TestAStatementSettlesSoManyClaimsAtMost(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		store := counting{newFakeStore(), new(atomic.Int64)}
+		store.add("a", 2*settleGroup)
+		_, stop := start(t, Config{
+			Store: store, EventTypes: []string{"a"}, Batch: 1, MaxRounds: 1000, MaxInFlight: 2 * settleGroup,
+			Publisher: publisherFunc(func(_ context.Context, events []Event) []Outcome {
+				time.Sleep(time.Minute / 6)
+				return all(len(events), Outcome{Verdict: Sent})
+			}),
+		})
+		time.Sleep(time.Minute)
+		if n := store.most.Load(); n != settleGroup || store.openReceipts() != 0 {
+			t.Errorf("a statement settled %d claims at most, want %d; %d receipts are left", n, settleGroup, store.openReceipts())
+		}
+		stop()
+	})
+}
+
+// Claims whose settling hangs, one after the other, do not keep those waiting that
+// can be settled.
+func TestHangingReturnsLetOthersPass(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		store := newFakeStore()
+		store.add("bad", 5)
+		store.setHang(func(call string) bool { return call == "Settle" })
+		_, stop := start(t, Config{
+			Store: store, EventTypes: []string{"bad", "good"}, Batch: 1,
+			Publisher: publisherFunc(func(_ context.Context, events []Event) []Outcome {
+				if events[0].Type == "bad" {
+					return all(len(events), Outcome{Verdict: Refused, Err: errAway})
+				}
+				return all(len(events), Outcome{Verdict: Sent})
+			}),
+		})
+		time.Sleep(time.Second)
+		store.add("good", 1)
+		time.Sleep(settlePatience)
+		if n := store.called("SettleSent"); n != 1 {
+			t.Errorf("what was sent was settled %d times after the first hanging call, want once", n)
+		}
+		stop()
+	})
+}
+
 // Where nothing can be settled, claiming stops after a while: what is claimed and
 // not settled is published again.
 func TestUnsettledClaimsAreBounded(t *testing.T) {
@@ -134,6 +192,24 @@ func TestUnsettledClaimsAreBounded(t *testing.T) {
 		// The settler's own, those in its channel, those that wait for a place in it.
 		if n, most := w.Status().OpenClaims, int64(2*4*inFlight+inFlight+lanes); n > most {
 			t.Errorf("%d claims are open, want at most %d", n, most)
+		}
+		store.setFail(nil)
+		stop()
+	})
+}
+
+// An error that may be over with the next try does not stop claiming.
+func TestSettlingThatFailsForNowStopsNoClaiming(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		store := newFakeStore()
+		store.fails("SettleSent", errAway)
+		_, stop := start(t, Config{Store: store, Publisher: publishAll, EventTypes: []string{"a"}})
+		for range 10 {
+			store.add("a", 1)
+			time.Sleep(time.Second)
+		}
+		if n := store.claimedEvents(); n != 10 {
+			t.Errorf("%d of 10 events were claimed in ten seconds", n)
 		}
 		store.setFail(nil)
 		stop()
@@ -178,6 +254,9 @@ func TestSettlingEndsWithTheReceiptsLease(t *testing.T) {
 		time.Sleep(store.lease - time.Second)
 		if n := w.Status().OpenClaims; n != 1 {
 			t.Errorf("%d claims are open within the lease, want 1", n)
+		}
+		if n := store.called("SettleSent"); n < 3 || n > 20 { // pauses that double from 50 ms to 2 s
+			t.Errorf("settling was tried %d times in nine seconds", n)
 		}
 		time.Sleep(10 * time.Second) // pauses of 2 s, half as long again at most, and a reap every 5 s
 		if seen.lostReceipts() == 0 {
