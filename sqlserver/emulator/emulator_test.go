@@ -149,15 +149,7 @@ func TestExecReturnsRowsAndErrors(t *testing.T) {
 
 func TestLocksShowWhoHoldsAndWaits(t *testing.T) {
 	s, db := start(t, Config{})
-	createTable(t, s)
-	tx, err := db.Begin()
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer tx.Rollback()
-	if err := insert(t.Context(), tx, 1); err != nil {
-		t.Fatal(err)
-	}
+	tx := holding(t, s, db)
 	waited := make(chan error, 1)
 	go func() { waited <- insert(context.WithoutCancel(t.Context()), db, 1) }()
 	waitFor(func() bool { return slices.ContainsFunc(s.Locks(), Lock.Waiting) })
@@ -221,15 +213,7 @@ func TestConfigIsValidated(t *testing.T) {
 
 func TestCancelWhileWaitingForALock(t *testing.T) {
 	s, db := start(t, Config{})
-	createTable(t, s)
-	tx, err := db.Begin()
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer tx.Rollback()
-	if err := insert(t.Context(), tx, 1); err != nil {
-		t.Fatal(err)
-	}
+	holding(t, s, db)
 	other, err := db.Conn(t.Context())
 	if err != nil {
 		t.Fatal(err)

@@ -61,6 +61,21 @@ func insert(ctx context.Context, db interface {
 	return err
 }
 
+// holding makes the table and a transaction that has inserted the row 1 and goes on.
+func holding(t *testing.T, s *Server, db *sql.DB) *sql.Tx {
+	t.Helper()
+	createTable(t, s)
+	tx, err := db.Begin()
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = tx.Rollback() })
+	if err := insert(t.Context(), tx, 1); err != nil {
+		t.Fatal(err)
+	}
+	return tx
+}
+
 // rows counts what is really there, past the network.
 func rows(t *testing.T, s *Server) int64 {
 	t.Helper()
@@ -111,16 +126,8 @@ func TestFaultUntilRemoved(t *testing.T) {
 
 func TestDeadlockRollsTheTransactionBack(t *testing.T) {
 	s, db := start(t, Config{})
-	createTable(t, s)
-	s.Inject(Fault{Statement: "InsertRow", Nth: 2, Error: &Error{Number: 1205, Class: 13, Message: "Transaction was deadlocked"}})
-	tx, err := db.Begin()
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer tx.Rollback()
-	if err := insert(t.Context(), tx, 1); err != nil {
-		t.Fatal(err)
-	}
+	tx := holding(t, s, db)
+	s.Inject(Fault{Statement: "InsertRow", Error: &Error{Number: 1205, Class: 13, Message: "Transaction was deadlocked"}})
 	wantNumber(t, insert(t.Context(), tx, 2), 1205)
 	if err := insert(t.Context(), tx, 3); err == nil {
 		t.Error("the driver went on in a transaction that was rolled back")
@@ -141,15 +148,8 @@ func TestDropBeforeAndAfterCommit(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			s, db := start(t, Config{})
-			createTable(t, s)
 			fault := s.Inject(Fault{Statement: Commit, Drop: tt.point})
-			tx, err := db.Begin()
-			if err != nil {
-				t.Fatal(err)
-			}
-			if err := insert(t.Context(), tx, 1); err != nil {
-				t.Fatal(err)
-			}
+			tx := holding(t, s, db)
 			if err := tx.Commit(); err == nil {
 				t.Error("the client was told of a commit whose answer was dropped")
 			}
@@ -223,15 +223,7 @@ func TestLoginFaults(t *testing.T) {
 
 func TestKillConnections(t *testing.T) {
 	s, db := start(t, Config{})
-	createTable(t, s)
-	tx, err := db.Begin()
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer tx.Rollback()
-	if err := insert(t.Context(), tx, 1); err != nil {
-		t.Fatal(err)
-	}
+	tx := holding(t, s, db)
 	if n := s.Connections(); n != 1 {
 		t.Errorf("%d connections, want 1", n)
 	}

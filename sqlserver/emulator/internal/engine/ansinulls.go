@@ -11,11 +11,7 @@ func compareNulls(pair operands, op string) *predicate {
 	test, compare := holds(op), pair.compare
 	fa, fb := pair.a.eval, pair.b.eval
 	return derivePredicate(func(e *env) (tri, error) {
-		va, err := fa(e)
-		if err != nil {
-			return isUnknown, err
-		}
-		vb, err := fb(e)
+		va, vb, err := both(e, fa, fb)
 		if err != nil {
 			return isUnknown, err
 		}

@@ -32,12 +32,8 @@ func concat(a, b *scalar, t sqltype.Type, nullIsEmpty bool) (*scalar, error) {
 	operand.Length = sqltype.Max
 	fa, fb := convertTo(a, operand).eval, convertTo(b, operand).eval
 	out := derive(t, func(e *env) (sqltype.Value, error) {
-		va, err := fa(e)
-		if err != nil || (va.IsNull() && !nullIsEmpty) {
-			return sqltype.Value{}, err
-		}
-		vb, err := fb(e)
-		if err != nil || (vb.IsNull() && !nullIsEmpty) {
+		va, vb, err := both(e, fa, fb)
+		if err != nil || (va.IsNull() || vb.IsNull()) && !nullIsEmpty {
 			return sqltype.Value{}, err
 		}
 		return sqltype.Convert(sqltype.Value{Kind: t.Kind, S: va.S + vb.S}, t, 0)

@@ -128,11 +128,7 @@ func (c *compiler) iif(x *ast.IIfCall, sc *scope) (*scalar, error) {
 	if err != nil {
 		return nil, err
 	}
-	a, err := c.expression(x.ThenExpression, sc)
-	if err != nil {
-		return nil, err
-	}
-	b, err := c.expression(x.ElseExpression, sc)
+	a, b, err := c.pair(x.ThenExpression, x.ElseExpression, sc)
 	if err != nil {
 		return nil, err
 	}

@@ -176,44 +176,15 @@ func (p *jsonParser) quoted() bool {
 // elements walks an array; visit may be nil. It returns false for bad JSON or
 // when visit does.
 func (p *jsonParser) elements(depth int, visit func(jsonValue) bool) bool {
-	p.pos++
-	p.space()
-	if p.pos < len(p.s) && p.s[p.pos] == ']' {
-		p.pos++
-		return true
-	}
-	for {
-		p.space()
+	return p.list(']', func() bool {
 		v, ok := p.value(depth + 1)
-		if !ok || (visit != nil && !visit(v)) {
-			return false
-		}
-		p.space()
-		if p.pos >= len(p.s) {
-			return false
-		}
-		switch p.s[p.pos] {
-		case ',':
-			p.pos++
-		case ']':
-			p.pos++
-			return true
-		default:
-			return false
-		}
-	}
+		return ok && (visit == nil || visit(v))
+	})
 }
 
 // members walks an object.
 func (p *jsonParser) members(depth int, visit func(key string, v jsonValue) bool) bool {
-	p.pos++
-	p.space()
-	if p.pos < len(p.s) && p.s[p.pos] == '}' {
-		p.pos++
-		return true
-	}
-	for {
-		p.space()
+	return p.list('}', func() bool {
 		from := p.pos
 		if p.pos >= len(p.s) || p.s[p.pos] != '"' || !p.quoted() {
 			return false
@@ -226,7 +197,21 @@ func (p *jsonParser) members(depth int, visit func(key string, v jsonValue) bool
 		p.pos++
 		p.space()
 		v, ok := p.value(depth + 1)
-		if !ok || (visit != nil && !visit(unquoteJSON(key), v)) {
+		return ok && (visit == nil || visit(unquoteJSON(key), v))
+	})
+}
+
+// list walks what stands between brackets, with commas between the items.
+func (p *jsonParser) list(closing byte, item func() bool) bool {
+	p.pos++
+	p.space()
+	if p.pos < len(p.s) && p.s[p.pos] == closing {
+		p.pos++
+		return true
+	}
+	for {
+		p.space()
+		if !item() {
 			return false
 		}
 		p.space()
@@ -236,7 +221,7 @@ func (p *jsonParser) members(depth int, visit func(key string, v jsonValue) bool
 		switch p.s[p.pos] {
 		case ',':
 			p.pos++
-		case '}':
+		case closing:
 			p.pos++
 			return true
 		default:

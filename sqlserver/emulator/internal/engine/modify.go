@@ -63,37 +63,31 @@ type modifier struct {
 }
 
 func (b *builder) updateStatement(st *ast.UpdateStatement) (node, error) {
-	hints, err := optimizerHints(st.OptimizerHints)
-	if err != nil {
-		return nil, err
-	}
-	parameterize := b.parameterize(st, hints)
-	u := newUnit(b, lineOf(st), func(c *compiler) (*modification, error) {
-		c.parameterized, c.hints = parameterize(), hints
-		if err := c.pushCTEs(st.WithCtesAndXmlNamespaces); err != nil {
-			return nil, err
-		}
-		s := st.UpdateSpecification
-		return c.modify(&modifySyntax{s.Target, s.FromClause, s.WhereClause, s.TopRowFilter, s.SetClauses, s.OutputClause, s.OutputIntoClause})
-	})
-	return &modifier{u, "UPDATE"}, nil
+	s := st.UpdateSpecification
+	return b.modifying("UPDATE", st, st.OptimizerHints, st.WithCtesAndXmlNamespaces,
+		&modifySyntax{s.Target, s.FromClause, s.WhereClause, s.TopRowFilter, s.SetClauses, s.OutputClause, s.OutputIntoClause})
 }
 
 func (b *builder) deleteStatement(st *ast.DeleteStatement) (node, error) {
-	hints, err := optimizerHints(st.OptimizerHints)
+	s := st.DeleteSpecification
+	return b.modifying("DELETE", st, st.OptimizerHints, st.WithCtesAndXmlNamespaces,
+		&modifySyntax{s.Target, s.FromClause, s.WhereClause, s.TopRowFilter, nil, s.OutputClause, s.OutputIntoClause})
+}
+
+func (b *builder) modifying(verb string, st ast.Statement, list []ast.OptimizerHintBase, ctes *ast.WithCtesAndXmlNamespaces, syntax *modifySyntax) (node, error) {
+	hints, err := optimizerHints(list)
 	if err != nil {
 		return nil, err
 	}
 	parameterize := b.parameterize(st, hints)
 	u := newUnit(b, lineOf(st), func(c *compiler) (*modification, error) {
 		c.parameterized, c.hints = parameterize(), hints
-		if err := c.pushCTEs(st.WithCtesAndXmlNamespaces); err != nil {
+		if err := c.pushCTEs(ctes); err != nil {
 			return nil, err
 		}
-		s := st.DeleteSpecification
-		return c.modify(&modifySyntax{s.Target, s.FromClause, s.WhereClause, s.TopRowFilter, nil, s.OutputClause, s.OutputIntoClause})
+		return c.modify(syntax)
 	})
-	return &modifier{u, "DELETE"}, nil
+	return &modifier{u, verb}, nil
 }
 
 // modifySyntax is what UPDATE and DELETE have in common.

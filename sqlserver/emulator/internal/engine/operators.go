@@ -47,11 +47,7 @@ func (c *compiler) unary(x *ast.UnaryExpression, sc *scope) (*scalar, error) {
 }
 
 func (c *compiler) binary(x *ast.BinaryExpression, sc *scope) (*scalar, error) {
-	a, err := c.expression(x.FirstExpression, sc)
-	if err != nil {
-		return nil, err
-	}
-	b, err := c.expression(x.SecondExpression, sc)
+	a, b, err := c.pair(x.FirstExpression, x.SecondExpression, sc)
 	if err != nil {
 		return nil, err
 	}
@@ -83,12 +79,8 @@ func (c *compiler) operate(op string, a, b *scalar) (*scalar, error) {
 	}
 	fa, fb := ea.eval, eb.eval
 	out := derive(rt, func(e *env) (sqltype.Value, error) {
-		va, err := fa(e)
-		if err != nil || va.IsNull() {
-			return sqltype.Value{}, err
-		}
-		vb, err := fb(e)
-		if err != nil || vb.IsNull() {
+		va, vb, err := both(e, fa, fb)
+		if err != nil || va.IsNull() || vb.IsNull() {
 			return sqltype.Value{}, err
 		}
 		return arithmetic(op, rt, va, vb)
@@ -308,12 +300,8 @@ func dateArithmetic(op string, a, b *scalar, t sqltype.Type) (*scalar, error) {
 	}
 	fa, fb := convertTo(a, datetimeType).eval, convertTo(b, datetimeType).eval
 	return derive(t, func(e *env) (sqltype.Value, error) {
-		va, err := fa(e)
-		if err != nil || va.IsNull() {
-			return sqltype.Value{}, err
-		}
-		vb, err := fb(e)
-		if err != nil || vb.IsNull() {
+		va, vb, err := both(e, fa, fb)
+		if err != nil || va.IsNull() || vb.IsNull() {
 			return sqltype.Value{}, err
 		}
 		const base = 693595 * sqltype.TicksPerDay // 1900-01-01

@@ -85,11 +85,7 @@ func (c *compiler) condition(x ast.BooleanExpression, sc *scope) (*predicate, er
 			},
 		}, nil
 	case *ast.BooleanComparisonExpression:
-		a, err := c.expression(x.FirstExpression, sc)
-		if err != nil {
-			return nil, err
-		}
-		b, err := c.expression(x.SecondExpression, sc)
+		a, b, err := c.pair(x.FirstExpression, x.SecondExpression, sc)
 		if err != nil {
 			return nil, err
 		}

@@ -31,11 +31,7 @@ func (c *compiler) between(x *ast.BooleanTernaryExpression, sc *scope) (*predica
 	if err != nil {
 		return nil, err
 	}
-	lo, err := c.expression(x.SecondExpression, sc)
-	if err != nil {
-		return nil, err
-	}
-	hi, err := c.expression(x.ThirdExpression, sc)
+	lo, hi, err := c.pair(x.SecondExpression, x.ThirdExpression, sc)
 	if err != nil {
 		return nil, err
 	}
@@ -123,11 +119,7 @@ func (c *compiler) in(x *ast.BooleanInExpression, sc *scope) (*predicate, error)
 }
 
 func (c *compiler) distinctFrom(x *ast.DistinctPredicate, sc *scope) (*predicate, error) {
-	a, err := c.expression(x.FirstExpression, sc)
-	if err != nil {
-		return nil, err
-	}
-	b, err := c.expression(x.SecondExpression, sc)
+	a, b, err := c.pair(x.FirstExpression, x.SecondExpression, sc)
 	if err != nil {
 		return nil, err
 	}
@@ -138,11 +130,7 @@ func (c *compiler) distinctFrom(x *ast.DistinctPredicate, sc *scope) (*predicate
 	compare, want := pair.compare, x.IsNot
 	fa, fb := pair.a.eval, pair.b.eval
 	return derivePredicate(func(e *env) (tri, error) {
-		va, err := fa(e)
-		if err != nil {
-			return isUnknown, err
-		}
-		vb, err := fb(e)
+		va, vb, err := both(e, fa, fb)
 		if err != nil {
 			return isUnknown, err
 		}
@@ -151,11 +139,7 @@ func (c *compiler) distinctFrom(x *ast.DistinctPredicate, sc *scope) (*predicate
 }
 
 func (c *compiler) like(x *ast.BooleanLikeExpression, sc *scope) (*predicate, error) {
-	s, err := c.expression(x.FirstExpression, sc)
-	if err != nil {
-		return nil, err
-	}
-	pattern, err := c.expression(x.SecondExpression, sc)
+	s, pattern, err := c.pair(x.FirstExpression, x.SecondExpression, sc)
 	if err != nil {
 		return nil, err
 	}

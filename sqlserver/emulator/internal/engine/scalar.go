@@ -9,7 +9,7 @@ import (
 // scalar is a compiled expression.
 type scalar struct {
 	typ  sqltype.Type
-	eval func(e *env) (sqltype.Value, error)
+	eval evaluator
 	// deps are the slots that it reads.
 	deps slotSet
 	// constant: neither columns nor variables, so a filtered index may be
@@ -142,6 +142,26 @@ func (c *compiler) expression(x ast.ScalarExpression, sc *scope) (*scalar, error
 		return s, err
 	}
 	return nil, notModelled("the expression %s", syntaxName(x))
+}
+
+// pair compiles two expressions.
+func (c *compiler) pair(x, y ast.ScalarExpression, sc *scope) (a, b *scalar, err error) {
+	if a, err = c.expression(x, sc); err != nil {
+		return nil, nil, err
+	}
+	b, err = c.expression(y, sc)
+	return a, b, err
+}
+
+type evaluator = func(e *env) (sqltype.Value, error)
+
+// both evaluates two expressions.
+func both(e *env, a, b evaluator) (va, vb sqltype.Value, err error) {
+	if va, err = a(e); err != nil {
+		return va, vb, err
+	}
+	vb, err = b(e)
+	return va, vb, err
 }
 
 // convertTo makes an expression of another type, as assignment does.

@@ -32,42 +32,22 @@ type column struct {
 // other nvarchar holds it; that is our inference.
 func columnFor(name string, t sqltype.Type, utf8Client bool) (column, error) {
 	c := column{typ: t, form: formByte, named: name}
+	if fixed, ok := fixedColumns[t.Kind]; ok {
+		c.id, c.size = fixed.id, fixed.size
+		return c, nil
+	}
 	switch t.Kind {
 	case sqltype.Null:
 		c.typ.Kind = sqltype.Int // as SELECT NULL is an int
 		c.id, c.size = idIntN, 4
-	case sqltype.Bit:
-		c.id, c.size = idBitN, 1
-	case sqltype.TinyInt:
-		c.id, c.size = idIntN, 1
-	case sqltype.SmallInt:
-		c.id, c.size = idIntN, 2
-	case sqltype.Int:
-		c.id, c.size = idIntN, 4
-	case sqltype.BigInt:
-		c.id, c.size = idIntN, 8
-	case sqltype.Real:
-		c.id, c.size = idFloatN, 4
-	case sqltype.Float:
-		c.id, c.size = idFloatN, 8
-	case sqltype.Money:
-		c.id, c.size = idMoneyN, 8
 	case sqltype.Decimal:
 		c.id, c.size = idDecimalN, decimalBytes(t.Precision)+1
-	case sqltype.DateTime:
-		c.id, c.size = idDateTimeN, 8
-	case sqltype.SmallDateTime:
-		c.id, c.size = idDateTimeN, 4
-	case sqltype.Date:
-		c.id, c.size = idDate, 3
 	case sqltype.Time:
 		c.id, c.size = idTime, timeBytes(t.Scale)
 	case sqltype.DateTime2:
 		c.id, c.size = idDateTime2, timeBytes(t.Scale)+3
 	case sqltype.DateTimeOffset:
 		c.id, c.size = idDateTimeOffset, timeBytes(t.Scale)+5
-	case sqltype.UniqueIdentifier:
-		c.id, c.size = idGUID, 16
 	case sqltype.XML:
 		c.id, c.form = idXML, formPLP
 	case sqltype.SQLVariant:
@@ -78,6 +58,25 @@ func columnFor(name string, t sqltype.Type, utf8Client bool) (column, error) {
 		}
 	}
 	return c, nil
+}
+
+// fixedColumns are the types whose length follows from their name.
+var fixedColumns = map[sqltype.Kind]struct {
+	id   uint8
+	size int
+}{
+	sqltype.Bit:              {idBitN, 1},
+	sqltype.TinyInt:          {idIntN, 1},
+	sqltype.SmallInt:         {idIntN, 2},
+	sqltype.Int:              {idIntN, 4},
+	sqltype.BigInt:           {idIntN, 8},
+	sqltype.Real:             {idFloatN, 4},
+	sqltype.Float:            {idFloatN, 8},
+	sqltype.Money:            {idMoneyN, 8},
+	sqltype.SmallDateTime:    {idDateTimeN, 4},
+	sqltype.DateTime:         {idDateTimeN, 8},
+	sqltype.Date:             {idDate, 3},
+	sqltype.UniqueIdentifier: {idGUID, 16},
 }
 
 func (c *column) textOrBinary(utf8Client bool) error {

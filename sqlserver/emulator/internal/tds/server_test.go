@@ -42,46 +42,47 @@ func TestTwoHundredConnections(t *testing.T) {
 	server.KillConnections()
 }
 
-func TestClientThatGoesAwayStopsItsRequest(t *testing.T) {
+// waitingRequest is a client whose request waits for its end, which closes stopped.
+type waitingRequest struct {
+	addr    string
+	server  *Server
+	client  *rawClient
+	stopped chan struct{}
+}
+
+func startWaiting(t *testing.T) waitingRequest {
+	t.Helper()
+	w := waitingRequest{stopped: make(chan struct{})}
 	started := make(chan struct{})
-	stopped := make(chan struct{})
 	backend := &fakeBackend{handlers: map[string]handler{
 		"wait": func(ctx context.Context, _ call, _ ResultWriter) error {
 			close(started)
 			<-ctx.Done()
-			close(stopped)
+			close(w.stopped)
 			return ctx.Err()
 		},
 	}}
-	addr, _ := start(t, Config{Backend: backend})
-	c, _ := login(t, addr, nil)
-	c.send(packetBatch, 1, batchBytes("wait"))
+	w.addr, w.server = start(t, Config{Backend: backend})
+	w.client, _ = login(t, w.addr, nil)
+	w.client.send(packetBatch, 1, batchBytes("wait"))
 	<-started
-	_ = c.conn.Close()
-	<-stopped
+	return w
+}
+
+func TestClientThatGoesAwayStopsItsRequest(t *testing.T) {
+	w := startWaiting(t)
+	_ = w.client.conn.Close()
+	<-w.stopped
 }
 
 func TestKillConnections(t *testing.T) {
-	stopped := make(chan struct{})
-	started := make(chan struct{})
-	backend := &fakeBackend{handlers: map[string]handler{
-		"wait": func(ctx context.Context, _ call, _ ResultWriter) error {
-			close(started)
-			<-ctx.Done()
-			close(stopped)
-			return ctx.Err()
-		},
-	}}
-	addr, server := start(t, Config{Backend: backend})
-	c, _ := login(t, addr, nil)
-	c.send(packetBatch, 1, batchBytes("wait"))
-	<-started
-	server.KillConnections()
-	<-stopped
-	if _, err := c.tryReceive(); err == nil {
+	w := startWaiting(t)
+	w.server.KillConnections()
+	<-w.stopped
+	if _, err := w.client.tryReceive(); err == nil {
 		t.Error("an answer came over a connection that was killed")
 	}
-	login(t, addr, nil) // others are welcome
+	login(t, w.addr, nil) // others are welcome
 }
 
 func TestServeSaysWhyItCannotAccept(t *testing.T) {

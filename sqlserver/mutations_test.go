@@ -1,4 +1,4 @@
-package emulator_test
+package sqlserver
 
 import (
 	"context"
@@ -36,7 +36,7 @@ var mutations = []mutation{
 	{"flipClaimSQL", "SET    status = 1", "SET    c.status = 1", 4104},
 	{"flipClaimSQL", "ON e.id = c.id", "ON id = c.id", 209},
 	{"flipClaimSQL", "event_count, event_ids)", "event_count, event_id)", 207},
-	{"settleSQL", "retry_count = e.retry_count + c.spend", "retry_count = e.retry_count + c.spent", 207},
+	{"settleSQL", "ELSE e.retry_count END", "ELSE e.retry_counts END", 207},
 	{"overdueClaimsSQL", "{receipts} AS r", "{receipts}", 4104},
 	{"backlogTotalSQL", "sys.partitions", "sys.partition", 208},
 	{"purgeDeleteSQL", "DELETE /* outbox:PurgeDelete */ e", "DELETE /* outbox:PurgeDelete */ {events}", 0},
@@ -142,8 +142,8 @@ var mutations = []mutation{
 	{"flipClaimSQL", "'$') AS c\n", "'$'\n", 102},
 }
 
-// values are the parameters of the statements.
-var values = map[string]any{
+// parameterValues are the parameters of the statements.
+var parameterValues = map[string]any{
 	"batch": 10, "max_bytes": 1000, "event_type": mssql.VarCharMax("a"), "from": int64(1), "to": int64(5), "ids": "[1,2]", "owner": mssql.VarCharMax("w"), "lease_ms": 60_000,
 	"claim_id": mssql.VarCharMax(openClaim), "open_claim": mssql.VarCharMax(openClaim), "returned": "[11]", "failed": `[{"id":12,"spend":1,"retry_ms":1000,"error":"x"}]`,
 	"skip": 0, "limit": 10, "types": `["a"]`, "cap": 100, "claim_index": "IX_outbox_claim", "table": "[dbo].[outbox_event]", "sequence": "[dbo].[outbox_event_seq]",
@@ -158,17 +158,22 @@ const openClaim = "11111111-1111-1111-1111-111111111111"
 // them, whatever they would do to the rows. Those of number 0 are none, and here to
 // show that the others are not refused for nothing.
 func TestMutationsOfTheStatements(t *testing.T) {
-	texts := statementtest.Constants(t, "..")
-	for name, text := range statementtest.Constants(t, "../../maintenance") {
+	texts := statementtest.Constants(t, ".")
+	for name, text := range statementtest.Constants(t, "../maintenance") {
 		texts[name] = text
 	}
-	db := outbox(t)
+	db := outboxTables(t)
+	table, err := readTable(t.Context(), db, Names{}.WithDefaults())
+	if err != nil {
+		t.Fatal(err)
+	}
+	render := Names{}.renderer(table)
 	tried := make(map[string]bool)
 	for _, m := range mutations {
 		text := texts[m.statement]
 		if !tried[m.statement] {
 			tried[m.statement] = true
-			if err := try(t, db, m.statement, text); err != nil {
+			if err := tryStatement(t, db, render, m.statement, text); err != nil {
 				t.Errorf("%s as it is: %v", m.statement, err)
 			}
 		}
@@ -176,7 +181,7 @@ func TestMutationsOfTheStatements(t *testing.T) {
 			t.Errorf("%s has no %q", m.statement, m.old)
 			continue
 		}
-		err := try(t, db, m.statement, strings.Replace(text, m.old, m.new, 1))
+		err := tryStatement(t, db, render, m.statement, strings.Replace(text, m.old, m.new, 1))
 		var e mssql.Error
 		if errors.As(err, &e); e.Number != m.number || (err == nil) != (m.number == 0) {
 			t.Errorf("%s, %q instead of %q: got %v, want %d", m.statement, m.new, m.old, err, m.number)
@@ -184,8 +189,8 @@ func TestMutationsOfTheStatements(t *testing.T) {
 	}
 }
 
-// outbox makes the project's tables, with an event of each kind.
-func outbox(t *testing.T) *sql.DB {
+// outboxTables makes the project's tables, with an event of each kind.
+func outboxTables(t *testing.T) *sql.DB {
 	t.Helper()
 	s, err := emulator.Start(emulator.Config{})
 	if err != nil {
@@ -219,18 +224,12 @@ func outbox(t *testing.T) *sql.DB {
 	return db
 }
 
-// try sends a statement, reads all that it answers and takes it back.
-func try(t *testing.T, db *sql.DB, name, text string) error {
+// tryStatement sends a statement, reads all that it answers and takes it back.
+func tryStatement(t *testing.T, db *sql.DB, render *strings.Replacer, name, text string) error {
 	t.Helper()
-	text = strings.NewReplacer(
-		"{events}", "[dbo].[outbox_event]", "{receipts}", "[dbo].[outbox_event_claim]", "{claim_index}", "[IX_outbox_claim]", "{retry_index}", "[IX_outbox_retry]",
-		"{id_t}", "BIGINT", "{event_type_t}", "VARCHAR(100)", "{receipt_event_type_t}", "VARCHAR(100)", "{last_error_t}", "VARCHAR(400)", "{retry_at_t}", "DATETIME2(3)",
-		"{event_type}", "e.event_type", "{aggregate_type}", "e.aggregate_type", "{aggregate_id}", "e.aggregate_id", "{event_type_collate}", "",
-		"{payload_read_t}", "VARBINARY(8000)", "{headers_read_t}", "VARBINARY(8000)", "{text_bytes}", "DATALENGTH(e.payload)",
-		"{text_columns_same}", "c.name IN (N'aggregate_type', N'aggregate_id', N'event_type', N'payload', N'headers')",
-	).Replace(text)
+	text = render.Replace(strings.ReplaceAll(text, "{text_bytes}", "DATALENGTH(e.payload)"))
 	var args []any
-	for p, v := range values {
+	for p, v := range parameterValues {
 		if name == "flipClaimSQL" && p == "claim_id" {
 			v = mssql.VarCharMax("22222222-2222-2222-2222-222222222222")
 		}
@@ -241,10 +240,10 @@ func try(t *testing.T, db *sql.DB, name, text string) error {
 		t.Fatal(err)
 	}
 	defer func() { _ = tx.Rollback() }()
-	return drain(t.Context(), tx, text, args)
+	return readAll(t.Context(), tx, text, args)
 }
 
-func drain(ctx context.Context, tx *sql.Tx, text string, args []any) error {
+func readAll(ctx context.Context, tx *sql.Tx, text string, args []any) error {
 	rows, err := tx.QueryContext(ctx, text, args...)
 	if err != nil {
 		return err
