@@ -125,6 +125,7 @@ func (s *Store) rehearse(ctx context.Context, tx *sql.Tx, st *statements) error 
 		args       []any
 	}{
 		{"claim", st.claimEvents, []any{sql.Named("batch", 1), sql.Named("max_bytes", 0), noType, sql.Named("from", 0)}},
+		{"claim past locks", st.claimUnlocked, []any{sql.Named("batch", 1), sql.Named("max_bytes", 0), noType, sql.Named("from", 0)}},
 		{"flip", st.flipClaim, []any{noIDs, theClaim, sql.Named("owner", textParam(s.cfg.Owner)), noType, sql.Named("lease_ms", s.cfg.Lease.Milliseconds())}},
 		{"look for its own claim", st.findClaim, []any{theClaim}},
 		{"probe", st.pending, []any{sql.Named("types", anyTypes)}},

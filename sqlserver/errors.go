@@ -226,6 +226,12 @@ func contended(err error) bool {
 	return errors.As(err, &e) && e.Class == Contention
 }
 
+// isLockTimeout says whether err is a wait for a lock that LOCK_TIMEOUT has ended.
+func isLockTimeout(err error) bool {
+	var e *Error
+	return errors.As(Classify("", err), &e) && e.Number == 1222
+}
+
 // ClassOf is the class of an error that this package returned.
 func ClassOf(err error) Class {
 	var e *Error

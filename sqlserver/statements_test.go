@@ -51,6 +51,7 @@ var names = map[string]Names{
 // missing END or a trailing word shows as a statement more or less.
 var kinds = map[string]string{
 	"claimEventsSQL":        "Select",
+	"claimUnlockedSQL":      "Select",
 	"flipClaimSQL":          "Declare Declare Declare Update Set Insert Select",
 	"findClaimSQL":          "Select",
 	"settleSentSQL":         "Declare Delete Set Select",

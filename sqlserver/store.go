@@ -111,6 +111,8 @@ type Store struct {
 	// lastClaim is the size of the last claim, the first guess for the next
 	// one's buffer.
 	lastClaim atomic.Int64
+	// flipWaited is when a flip last waited in vain for a lock; nil for never.
+	flipWaited atomic.Pointer[time.Time]
 	// unreadable holds the ids of receipts that were complained about.
 	unreadable sync.Map
 	// beaten is true after the first heartbeat of this process, start tells the
@@ -146,16 +148,17 @@ func (s *Store) Close() { s.sessions.closeIdle() }
 type statements struct {
 	table *table
 
-	claimEvents, flipClaim, findClaim string
-	settleSent, settle                string
-	overdueClaims, reapClaim          string
-	retryDue                          string
-	pending, discoverPending          string
-	backlogTotal, backlogTypes        string
-	backlogFailed                     string
-	openReceipts                      string
-	heartbeat, leave                  string
-	equalKeys, lostKeys               string
+	claimEvents, claimUnlocked string
+	flipClaim, findClaim       string
+	settleSent, settle         string
+	overdueClaims, reapClaim   string
+	retryDue                   string
+	pending, discoverPending   string
+	backlogTotal, backlogTypes string
+	backlogFailed              string
+	openReceipts               string
+	heartbeat, leave           string
+	equalKeys, lostKeys        string
 }
 
 func render(names Names, t *table) *statements {
@@ -163,6 +166,7 @@ func render(names Names, t *table) *statements {
 	return &statements{
 		table:           t,
 		claimEvents:     r.Replace(claimEventsSQL),
+		claimUnlocked:   r.Replace(claimUnlockedSQL),
 		flipClaim:       r.Replace(flipClaimSQL),
 		findClaim:       r.Replace(findClaimSQL),
 		settleSent:      r.Replace(settleSentSQL),

@@ -102,7 +102,7 @@ func judgeStatements(f statementFacts, sec Section) Section {
 // are of writers and of people with outboxctl: no event costs them.
 var ofWorker = map[string]bool{
 	"SessionSetup": true, "DatabaseState": true, "OpenJSON": true, "Edition": true, "TableColumns": true, "TableIndexes": true,
-	"Pending": true, "DiscoverPending": true, "ClaimEvents": true, "FlipClaim": true, "FindClaim": true,
+	"Pending": true, "DiscoverPending": true, "ClaimEvents": true, "ClaimUnlocked": true, "FlipClaim": true, "FindClaim": true,
 	"SettleSent": true, "Settle": true, "RetryDue": true, "OverdueClaims": true, "ReapClaim": true, "Heartbeat": true,
 	"EqualKeys": true, "LostKeys": true,
 	"BacklogTotal": true, "BacklogTypes": true, "BacklogFailed": true, "OpenReceipts": true,
@@ -124,7 +124,7 @@ func (f statementFacts) perEvent(all []costs, sec *Section) string {
 			logged = true
 		}
 		switch c.name {
-		case "ClaimEvents":
+		case "ClaimEvents", "ClaimUnlocked":
 			claimReads += c.pace.reads
 			if verb(c.text) == "SELECT" {
 				events += c.got
