@@ -92,7 +92,8 @@ type PurgePlan struct {
 	LeaseSeconds float64 `json:"lease_seconds"`
 	OpenReceipts int     `json:"open_receipts"`
 	// HeldBackBy is the receipt that the cutoff is of; nil where it is the
-	// retention's.
+	// retention's. Its lease has been over for another lease and more, so nobody gives
+	// its events back.
 	HeldBackBy *HoldingReceipt `json:"held_back_by"`
 	// Oldest is the row with the lowest id; nil for an empty table.
 	Oldest *OldestRow `json:"oldest"`

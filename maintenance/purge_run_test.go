@@ -87,6 +87,19 @@ func TestPurgeKeepsWhatOpenReceiptsMayName(t *testing.T) {
 	}
 }
 
+// A claim that is given back between plan and walk holds nothing back any more.
+func TestPurgeForgetsAReceiptThatIsSettled(t *testing.T) {
+	b := newPurgeOutbox(t, scripts.Options{})
+	b.processed(1, 5, "DAY, -5")
+	b.exec(`INSERT INTO dbo.outbox_event_claim (claim_id, owner, event_type, claimed_at, lease_until, event_count, event_ids)
+		SELECT NEWID(), 'w', 'placed', processed_at, DATEADD(MINUTE, 1, processed_at), 1, '[1]' FROM dbo.outbox_event WHERE id = 1`)
+	p := b.purge()
+	p.Progress = func(maintenance.Progress) { b.exec(`DELETE FROM dbo.outbox_event_claim`) }
+	if r := b.run(p); r.Rows != 5 || r.HeldBackBy != nil {
+		t.Errorf("deleted %d of 5, held back by %+v", r.Rows, r.HeldBackBy)
+	}
+}
+
 // Ids are no order of time: a block that was taken early and used late must not
 // end the walk.
 func TestPurgePassesYoungRowsBetweenOldOnes(t *testing.T) {

@@ -107,6 +107,9 @@ func (p *PurgePlan) shifted() bool { return p.Doubtful != nil && p.Doubtful.Shif
 // enough back that what looks older was settled long ago in any zone.
 func (p *PurgePlan) hold(cut cutoff) {
 	p.Cutoff, p.OpenReceipts, p.LeaseSeconds = cut.at, cut.receipts, cut.lease.Seconds()
+	if !cut.held {
+		p.HeldBackBy = nil
+	}
 	if settled := cut.now.Add(-zonesApart - 2*cut.lease); p.shifted() && settled.Before(p.Cutoff) {
 		p.Cutoff = settled
 	}

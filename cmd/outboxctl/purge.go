@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"strings"
 	"text/tabwriter"
 	"time"
 
@@ -90,13 +91,21 @@ func (a *app) purged(result maintenance.PurgeResult, executed bool, err error) e
 	return err
 }
 
-// doubts is the error for events that stay until a person has mended their times.
+// doubts is the error for events that stay until a person has seen to it: their times
+// cannot be, or a claim that nobody gives back may still name them.
 func doubts(p maintenance.PurgePlan) error {
-	stray := p.Doubtful.Stray()
-	if stray == "" {
+	var found []string
+	if stray := p.Doubtful.Stray(); stray != "" {
+		found = append(found, fmt.Sprintf("purge of %s found %s; %s", p.Table, stray, p.Doubtful.Remedy))
+	}
+	if h := p.HeldBackBy; h != nil {
+		found = append(found, fmt.Sprintf("the purge of %s is held back by the claim %s of %s: its lease ended %s, and nobody has given its events back, so that all that was processed since %s stays. Start a worker, which gives them back; where one runs, its log says why it cannot",
+			p.Table, h.ClaimID, h.Owner, clock(h.LeaseUntil), clock(h.ClaimedAt)))
+	}
+	if len(found) == 0 {
 		return nil
 	}
-	return finding{fmt.Errorf("purge of %s found %s; %s", p.Table, stray, p.Doubtful.Remedy)}
+	return finding{errors.New(strings.Join(found, "; "))}
 }
 
 // shiftedText is the line for events that only go later.

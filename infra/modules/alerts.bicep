@@ -59,6 +59,18 @@ var rules = [
     window: 'PT10M'
   }
   {
+    // A worker reaps within seconds of the lease's end: what is overdue in every line of
+    // ten minutes cannot be read or is locked, and its events wait until a person looks.
+    name: 'overdue'
+    severity: 2
+    summary: 'Claims are long past their lease and nobody gives their events back. Look: outboxctl status'
+    query: '${backlogLines} | project TimeGenerated, measure = toint(line.overdue_claims)'
+    aggregation: 'Minimum'
+    operator: 'GreaterThan'
+    threshold: 0
+    window: 'PT10M'
+  }
+  {
     // No worker runs, or none reaches the database: then there are no numbers, and
     // the rules above say nothing.
     name: 'silent'

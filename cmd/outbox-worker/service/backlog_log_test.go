@@ -43,7 +43,7 @@ func TestTheBacklogLineHasWhatTheAlertsRead(t *testing.T) {
 			t.Errorf("alerts.bicep reads %s, which the line has not", field[1])
 		}
 	}
-	if want := map[string]bool{"msg": true, "oldest_seconds": true, "parked": true}; !maps.Equal(read, want) {
+	if want := map[string]bool{"msg": true, "oldest_seconds": true, "parked": true, "overdue_claims": true}; !maps.Equal(read, want) {
 		t.Errorf("alerts.bicep reads %v, want %v", read, want)
 	}
 	if !bytes.Contains(alerts, []byte(`line.msg == "backlog"`)) {
