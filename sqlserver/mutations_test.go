@@ -178,7 +178,7 @@ func TestMutationsOfTheStatements(t *testing.T) {
 			}
 		}
 		if n := strings.Count(text, m.old); n == 0 {
-			t.Errorf("%s has no %q", m.statement, m.old)
+			t.Errorf("%s has no %q: change the mutation with the statement", m.statement, m.old)
 			continue
 		}
 		err := tryStatement(t, db, render, m.statement, strings.Replace(text, m.old, m.new, 1))

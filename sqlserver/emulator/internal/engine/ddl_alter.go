@@ -74,10 +74,10 @@ func (x *exec) alterTableAdd(sc *statementScope, st *ast.AlterTableAddTableEleme
 			return notModelled("adding a clustered constraint to a table that exists")
 		}
 		if err := x.declareKey(next, ix); err != nil {
-			return err
+			return notConstrained(err)
 		}
 		if err := e.attachIndex(x, sc, next, ix); err != nil {
-			return err
+			return notConstrained(err)
 		}
 	}
 	return x.replaceTable(sc, next)
@@ -96,7 +96,7 @@ func (x *exec) uniqueConstraints(next, old *tableDef) error {
 	for _, h := range next.constraints() {
 		key := strings.ToLower(h.name)
 		if seen[key] || (!had[key] && c.hasConstraint(next.schema, h.name, old)) {
-			return errExists(h.name)
+			return notConstrained(errExists(h.name))
 		}
 		seen[key] = true
 	}

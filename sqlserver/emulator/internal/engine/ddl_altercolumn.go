@@ -43,6 +43,9 @@ func (x *exec) alterColumn(sc *statementScope, st *ast.AlterTableAlterColumnStat
 			return err
 		}
 	}
+	if err := implicitly(old.typ, col.typ); err != nil {
+		return err
+	}
 	switch st.AlterTableAlterColumnOption {
 	case "NotNull":
 		col.nullable = false

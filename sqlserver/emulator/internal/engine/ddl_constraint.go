@@ -14,7 +14,7 @@ func (e *Engine) columnConstraints(def *tableDef, st *ast.ColumnDefinition) erro
 	at := def.column(st.ColumnIdentifier.Value)
 	if d := st.DefaultConstraint; d != nil {
 		if err := e.addDefault(def, at, d); err != nil {
-			return err
+			return notConstrained(err)
 		}
 	}
 	for _, k := range st.Constraints {
@@ -35,7 +35,7 @@ func (e *Engine) columnConstraints(def *tableDef, st *ast.ColumnDefinition) erro
 			err = notModelled("the constraint %s", syntaxName(k))
 		}
 		if err != nil {
-			return err
+			return notConstrained(err)
 		}
 	}
 	if st.Index != nil {
@@ -52,8 +52,40 @@ func columnNamed(id *ast.Identifier) *ast.ColumnReferenceExpression {
 	return &ast.ColumnReferenceExpression{ColumnType: "Regular", MultiPartIdentifier: &ast.MultiPartIdentifier{Count: 1, Identifiers: []*ast.Identifier{id}}}
 }
 
+// notConstrained is what follows most errors of constraints.
+func notConstrained(err error) error {
+	first, ok := err.(*sqlError)
+	if !ok || !constraintErrors[first.Number] {
+		return err
+	}
+	e := raise(1750, 16, 0, "Could not create constraint or index. See previous errors.")
+	e.before = first
+	return e
+}
+
+var constraintErrors = map[int32]bool{
+	1505: true, 1752: true, 1779: true, 1781: true, 1909: true, 1911: true, 1913: true, 1919: true, 1944: true, 1946: true, 2714: true, 8111: true,
+}
+
+// constrainedOnce refuses two constraints of one name.
+func (t *tableDef) constrainedOnce() error {
+	seen := make(map[string]bool)
+	for _, h := range t.constraints() {
+		key := strings.ToLower(h.name)
+		if seen[key] {
+			return notConstrained(errExists(h.name))
+		}
+		seen[key] = true
+	}
+	return nil
+}
+
 // addConstraint adds a table constraint.
 func (e *Engine) addConstraint(def *tableDef, k ast.TableConstraint) error {
+	return notConstrained(e.tableConstraint(def, k))
+}
+
+func (e *Engine) tableConstraint(def *tableDef, k ast.TableConstraint) error {
 	switch k := k.(type) {
 	case *ast.UniqueConstraintDefinition:
 		return e.addUnique(def, k)
@@ -116,6 +148,9 @@ func errNotColumn(err error) error {
 }
 
 func (e *Engine) addCheck(def *tableDef, st *ast.CheckConstraintDefinition, column int) error {
+	if aggregates(st.CheckCondition) {
+		return raiseBatch(175, 15, 1, "An aggregate may not appear in a computed column expression or check constraint.")
+	}
 	if takesSequence(st.CheckCondition, false) {
 		return errSequenceNested()
 	}

@@ -94,6 +94,9 @@ func (x *exec) dropObjects(sc *statementScope, kind string, names []*ast.SchemaO
 			if ifExists {
 				continue
 			}
+			if kind == "type" {
+				return raise(218, 16, 1, "Could not find the type '%s'. Either it does not exist or you do not have the necessary permission.", objectText(name))
+			}
 			return errCannotDrop(kind, objectText(name))
 		}
 		if err := x.removeObject(sc, o); err != nil {

@@ -41,6 +41,9 @@ func (x *exec) createTable(sc *statementScope, st *ast.CreateTableStatement) err
 	if err != nil {
 		return err
 	}
+	if err := def.constrainedOnce(); err != nil {
+		return err
+	}
 	if err := e.attach(x, sc, def); err != nil {
 		return err
 	}
@@ -172,14 +175,15 @@ func (e *Engine) addColumn(def *tableDef, st *ast.ColumnDefinition, nullable boo
 		}
 	}
 	if primary && saidNull {
-		e := raise(1750, 16, 0, "Could not create constraint or index. See previous errors.")
-		e.before = raise(8111, 16, 1, "Cannot define PRIMARY KEY constraint on nullable column in table '%s'.", def.name)
-		return e
+		return notConstrained(raise(8111, 16, 1, "Cannot define PRIMARY KEY constraint on nullable column in table '%s'.", def.name))
 	}
 	if primary {
 		c.nullable = false
 	}
 	if st.IdentityOptions != nil {
+		if saidNull {
+			return raise(8147, 16, 1, "Could not create IDENTITY attribute on nullable column '%s', table '%s'.", name, def.name)
+		}
 		if err := def.addIdentity(c, st.IdentityOptions); err != nil {
 			return err
 		}

@@ -129,6 +129,9 @@ func (c *compiler) setOperation(x *ast.BinaryQueryExpression, parent *scope) (*q
 	if takesSequence(x, false) {
 		return nil, errSequenceSet()
 	}
+	if x.All && x.BinaryQueryExpressionType != "Union" {
+		return nil, raiseBatch(324, 15, 1, "The 'ALL' version of the %s operator is not supported.", strings.ToUpper(x.BinaryQueryExpressionType))
+	}
 	a, err := c.queryExpression(x.FirstQueryExpression, parent)
 	if err != nil {
 		return nil, err

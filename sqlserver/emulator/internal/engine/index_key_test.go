@@ -29,7 +29,7 @@ func TestIndexKeysHaveALength(t *testing.T) {
 		{`ALTER INDEX ix2 ON t REBUILD`, "error 1946"},
 		{`CREATE INDEX ix3 ON t (b)`, "error 1944"},
 		{`CREATE INDEX ix3 ON t (id) INCLUDE (a, b)`, ""},
-		{`ALTER TABLE t ADD CONSTRAINT uq UNIQUE (id, a)`, longKey("nonclustered", 1700, "uq", 4004) + "\nerror 1946"},
+		{`ALTER TABLE t ADD CONSTRAINT uq UNIQUE (id, a)`, longKey("nonclustered", 1700, "uq", 4004) + "\nerror 1946\nerror 1750"},
 		{`CREATE TABLE d (a VARCHAR(901) NOT NULL CONSTRAINT pk_d PRIMARY KEY)`, longKey("clustered", 900, "pk_d", 901)},
 		{`INSERT d VALUES (REPLICATE('x', 901))`, "error 1946"},
 

@@ -105,7 +105,7 @@ func (c *compiler) writeTarget(ref ast.TableReference) (*target, error) {
 			return nil, errTransition()
 		}
 		if c.engine.exists(viewKey(ref.SchemaObject)) {
-			return nil, raiseBatch(259, 16, 1, "Ad hoc updates to system catalogs are not allowed.")
+			return nil, errSystemCatalog()
 		}
 		def, err := c.table(ref.SchemaObject)
 		if err != nil {
@@ -118,6 +118,10 @@ func (c *compiler) writeTarget(ref ast.TableReference) (*target, error) {
 		return c.newTarget(def, -1, src)
 	}
 	return nil, notModelled("INSERT into %s", syntaxName(ref))
+}
+
+func errSystemCatalog() error {
+	return raiseBatch(259, 16, 1, "Ad hoc updates to system catalogs are not allowed.")
 }
 
 // insertColumns are the ordinals that a column list names, or all that can be

@@ -16,6 +16,9 @@ func (c *compiler) modifySource(st *modifySyntax, tree *joinTree, sc *scope) (*s
 		if c.isTransition(t.SchemaObject) {
 			return nil, nil, errTransition()
 		}
+		if c.engine.exists(viewKey(t.SchemaObject)) {
+			return nil, nil, errSystemCatalog()
+		}
 		name = t.SchemaObject.BaseIdentifier.Value
 		if t.SchemaObject.SchemaIdentifier != nil {
 			schema = t.SchemaObject.SchemaIdentifier.Value

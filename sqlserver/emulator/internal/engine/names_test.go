@@ -16,7 +16,7 @@ func TestOthersWaitForNames(t *testing.T) {
 		{"create or alter of a procedure", `EXEC ('CREATE OR ALTER PROCEDURE p AS SELECT 5')`, `EXEC p`, "1", "5"},
 		{"drop of a sequence", `DROP SEQUENCE q`, `SELECT NEXT VALUE FOR q`, "1", "error 208"},
 		{"create of a sequence", `CREATE SEQUENCE new START WITH 7`, `EXEC sp_sequence_get_range 'new', 1; SELECT 1`, "error 208", "1"},
-		{"drop of a type", `DROP TYPE ty`, `DROP TYPE ty`, "", "error 3701"},
+		{"drop of a type", `DROP TYPE ty`, `DROP TYPE ty`, "", "error 218"},
 		{"create of a schema", `EXEC ('CREATE SCHEMA s')`, `CREATE TABLE s.t (a INT)`, "error 2760", ""},
 		{"drop of a trigger", `DROP TRIGGER tr`, `DROP TRIGGER IF EXISTS tr`, "", ""},
 		{"drop of a table with a trigger", `DROP TABLE t`, `DROP TRIGGER tr`, "", "error 3701"},

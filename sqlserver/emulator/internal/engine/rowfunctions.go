@@ -127,8 +127,11 @@ func (c *compiler) tableFunction(name string, params []ast.ScalarExpression, as 
 	if err != nil {
 		return nil, err
 	}
-	if len(params) < f.min || len(params) > f.max {
-		return nil, raiseBatch(174, 15, 1, "The %s function requires %d argument(s).", strings.ToLower(name), f.min)
+	if len(params) > f.max {
+		return nil, raiseBatch(8144, 16, 3, "Procedure or function %s has too many arguments specified.", strings.ToLower(name))
+	}
+	if len(params) < f.min {
+		return nil, raiseBatch(313, 16, 3, "An insufficient number of arguments were supplied for the procedure or function %s.", strings.ToLower(name))
 	}
 	if f.server != nil {
 		params = slices.Clone(params)

@@ -108,6 +108,9 @@ func (b *builder) setCommand(cmd ast.SetCommand, line int32) (node, error) {
 	switch g.CommandType {
 	case "LockTimeout":
 		return b.setNumber(g.Parameter, line, func(s *session, v sqltype.Value) error {
+			if v.N < -1 {
+				return notModelled("SET LOCK_TIMEOUT %d: -1 waits for ever, and nothing is said of what is below", v.N)
+			}
 			s.set.lockTimeout = time.Duration(v.N) * time.Millisecond
 			if v.N < 0 {
 				s.set.lockTimeout = storage.Forever
@@ -150,9 +153,14 @@ func (b *builder) setDeadlockPriority(x ast.ScalarExpression, line int32) (node,
 			x.s.store.DeadlockPriority = p
 			return nil
 		}
-		v, err = sqltype.Convert(v, intType, 0)
-		x.s.store.DeadlockPriority = int(max(-10, min(v.N, 10)))
-		return err
+		if v, err = sqltype.Convert(v, intType, 0); err != nil {
+			return err
+		}
+		if v.N < -10 || v.N > 10 {
+			return notModelled("SET DEADLOCK_PRIORITY %d: it is -10 to 10", v.N)
+		}
+		x.s.store.DeadlockPriority = int(v.N)
+		return nil
 	}), nil
 }
 
