@@ -3,12 +3,11 @@
 // claims, settles, reaps and counts events, and a writer adds them. It needs
 // SQL Server 2019 or later and compatibility level 130 or higher.
 //
-// Every statement is a constant right above the method that sends it and
-// begins with a comment that names it: the name shows in the plan cache (the
-// text that sys.dm_exec_sql_text gives for a row of sys.dm_exec_query_stats) and
-// in a profiler. Query Store leaves out what stands before a statement (sql-docs,
-// sys-query-store-query-text-transact-sql.md); there outboxctl diagnose finds the
-// name by the query_hash. What the statements have in common:
+// Every statement is a constant right above the method that sends it, with its name
+// in a comment behind the verb: SELECT /* outbox:ClaimEvents */. There it shows in
+// the plan cache, in a profiler and in Query Store, which leaves out what stands
+// before a statement (sql-docs, sys-query-store-query-text-transact-sql.md). What the
+// statements have in common:
 //
 //   - status is compared with literals only, because the claim and retry
 //     indexes are filtered: a parameter never matches the filter.

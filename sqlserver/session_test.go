@@ -112,6 +112,35 @@ func TestIdleSessionsAreClosed(t *testing.T) {
 	})
 }
 
+// A session that is never idle ends before the token that it logged in with.
+func TestOldSessionsAreClosed(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		p, d := silentSessions(t, 1)
+		use := func() {
+			t.Helper()
+			if err := p.use(t.Context(), func(*sql.Conn) error { return nil }); err != nil {
+				t.Fatal(err)
+			}
+		}
+		use()
+		for range int(sessionMaxAge/time.Minute) - 1 {
+			time.Sleep(time.Minute)
+			use()
+		}
+		if n := d.opened.Load(); n != 1 {
+			t.Errorf("%d connections were opened within %s, want 1", n, sessionMaxAge)
+		}
+		time.Sleep(time.Minute)
+		use()
+		if d.opened.Load() != 2 || d.open() != 1 {
+			t.Errorf("%d connections were opened after %s and %d are open, want 2 and 1", d.opened.Load(), sessionMaxAge, d.open())
+		}
+		if age := 50 * time.Minute; sessionMaxAge > age {
+			t.Errorf("sessions last %s: an Entra token may have run out", sessionMaxAge)
+		}
+	})
+}
+
 // A statement without its row is an error like any other: it says what was tried,
 // and its connection is not used again.
 func TestAMissingRowIsAnError(t *testing.T) {

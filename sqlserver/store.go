@@ -279,7 +279,7 @@ func (s *Store) retrying(ctx context.Context, op string, fn func(context.Context
 		if looksChanged(err) {
 			s.ready.Store(nil)
 		}
-		if !contended(err) || try == contentionTries || ctx.Err() != nil {
+		if !contended(err) || try == contentionTries {
 			return err
 		}
 		// Two that met once would meet again in step.

@@ -58,7 +58,7 @@ type Receipt struct {
 }
 
 // Claim is a batch of events that this worker owns until its lease ends. All
-// its events have one Type. A claim without events holds no receipt.
+// its events have one RouteKey. A claim without events holds no receipt.
 type Claim struct {
 	Receipt Receipt
 	Events  []Event

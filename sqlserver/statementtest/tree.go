@@ -47,6 +47,8 @@ func HintNames(hints []tsql.TableHintType) []string {
 			for _, v := range h.IndexValues {
 				list = append(list, "INDEX("+strings.Trim(v.Identifier.Value, "[]")+")")
 			}
+		case *tsql.ForceSeekTableHint:
+			list = append(list, "ForceSeek")
 		default:
 			list = append(list, fmt.Sprintf("%T", h))
 		}
