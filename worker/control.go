@@ -161,13 +161,11 @@ func (l Control) words() string {
 	return text
 }
 
-// paused says whether one event type may not be claimed.
+// paused says whether a person has paused one event type; a start with Paused is
+// allPaused's.
 func (c *controls) paused(eventType, destination string) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if c.waiting {
-		return true
-	}
 	for _, l := range c.list {
 		if !l.Paused {
 			continue

@@ -132,3 +132,17 @@ func TestPaceDoesNotKeepAProbeWaiting(t *testing.T) {
 		stop()
 	})
 }
+
+// What a quiet minute would have let through is not made up for: a destination gets
+// one second's worth at once at the most.
+func TestPaceSavesNothingUp(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		p := newPaces(func(string) float64 { return 100 }, func(s string) string { return s })
+		for range 2 {
+			if n := p.take("a", 1000); n != 100 {
+				t.Errorf("took %d at once, want 100", n)
+			}
+			time.Sleep(time.Minute)
+		}
+	})
+}

@@ -61,6 +61,24 @@ func TestFailedIsTriedAgainLaterAndLater(t *testing.T) {
 	}
 }
 
+// However many attempts an event had, its pause is one.
+func TestManyAttemptsDoNotOverflow(t *testing.T) {
+	for spent := range 200 {
+		if d := retryDelay(spent); d < firstRetry/2 || d > LongestRetry {
+			t.Fatalf("after %d attempts it is tried again in %s", spent, d)
+		}
+	}
+}
+
+// The first reason is the one that a person reads: those behind it may follow from it.
+func TestTheFirstReasonIsTold(t *testing.T) {
+	first := errors.New("entity disabled")
+	got := count(3, []Outcome{{Verdict: Sent}, {Verdict: Unsent, Err: first}, {Verdict: Unsent, Err: errAway}})
+	if got.sent != 1 || got.unsent != 2 || got.unsentErr != first {
+		t.Errorf("the tally is %+v", got)
+	}
+}
+
 func TestIdlePauseShrinksAsBatchesFill(t *testing.T) {
 	const poll = 250 * time.Millisecond
 	for _, tt := range []struct {

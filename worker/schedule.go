@@ -87,7 +87,7 @@ func (s *schedule) rest(resting func(eventType string) bool) {
 	defer s.mu.Unlock()
 	for _, t := range s.types {
 		if resting(t.eventType) {
-			t.finished, t.deep = true, false
+			t.finished = true
 		}
 	}
 }

@@ -118,6 +118,17 @@ func TestScheduleDepthOutlivesTheCycle(t *testing.T) {
 	draw(t, s)
 }
 
+// A type whose last claim came back short begins the next cycle with one lane.
+func TestScheduleDepthEndsWithAShortClaim(t *testing.T) {
+	s := newSchedule(5, 0)
+	s.begin([]string{"a"}, 5, nil)
+	s.done(draw(t, s), claimOf(1, 5, true))
+	s.done(draw(t, s), claimOf(6, 7, false))
+	s.begin([]string{"a"}, 5, nil)
+	draw(t, s)
+	drawNothing(t, s)
+}
+
 func TestScheduleIgnoresRoundsOfAnEarlierCycle(t *testing.T) {
 	s := newSchedule(5, 0)
 	s.begin([]string{"a"}, 5, nil)

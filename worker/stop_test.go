@@ -67,3 +67,36 @@ func TestAHeartbeatUnderWayComesBeforeTheLeave(t *testing.T) {
 		}
 	})
 }
+
+// Where settling gets no answer, nor would the deletion of the heartbeat.
+func TestNoLeaveWhereSettlingFails(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		store := newFakeStore()
+		store.add("a", 1)
+		store.fails("SettleSent", errAway)
+		_, stop := start(t, Config{Store: store, Publisher: publishAll, EventTypes: []string{"a"}})
+		time.Sleep(time.Second)
+		stop()
+		if n := store.called("Leave"); n != 0 {
+			t.Errorf("Leave was called %d times", n)
+		}
+	})
+}
+
+// What ends only after the grace period is given up and counted too.
+func TestABatchThatEndsAfterTheGracePeriodIsGivenUp(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		store := newFakeStore()
+		store.add("a", 1)
+		var seen settledCounts
+		w, stop := start(t, Config{Store: store, EventTypes: []string{"a"}, Observer: &seen, Grace: 4 * time.Second, Publisher: publisherFunc(func(_ context.Context, events []Event) []Outcome {
+			time.Sleep(10 * time.Second) // whatever its context says
+			return all(len(events), Outcome{Verdict: Sent})
+		})})
+		time.Sleep(time.Second)
+		stop()
+		if n := w.Status().OpenClaims; n != 0 || seen.lostReceipts() != 1 {
+			t.Errorf("%d claims are open after the stop and %d were given up, want 0 and 1", n, seen.lostReceipts())
+		}
+	})
+}

@@ -370,12 +370,17 @@ func TestUnroutedTypesAreReportedOnce(t *testing.T) {
 		if got := w.Status().Unrouted; len(got) != 1 || got[0] != "nobody" {
 			t.Errorf("unrouted types are %v, want [nobody]", got)
 		}
-		stop()
-		if n := seen.FilterMessageSnippet("no route names").Len(); n != 1 {
-			t.Errorf("%d log lines for the same unrouted type, want 1", n)
-		}
 		if got := store.count("pending"); got != 5 {
 			t.Errorf("%d events without a route are pending, want 5", got)
+		}
+		store.discard("nobody")
+		time.Sleep(time.Minute)
+		if got := w.Status().Unrouted; len(got) != 0 {
+			t.Errorf("unrouted types are %v, and nothing of them is pending", got)
+		}
+		stop()
+		if n := seen.FilterMessageSnippet("no route names").Len(); n != 1 {
+			t.Errorf("%d log lines for the same unrouted type, and none for its end, want 1", n)
 		}
 	})
 }
