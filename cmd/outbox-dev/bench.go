@@ -104,7 +104,7 @@ func (c *benchCmd) Run(ctx context.Context, s streams) error {
 	if c.Chart != "" {
 		wrong = append(wrong, report.draw(c.Chart))
 	}
-	if err := report.print(s.out, c.JSON); err != nil {
+	if err := printReport(s.out, c.JSON, report); err != nil {
 		return err
 	}
 	return errors.Join(wrong...)
@@ -123,22 +123,18 @@ func (c *benchCmd) measure(ctx context.Context, network, strategy string, log io
 			return r, err
 		}
 	}
-	databaseBefore, brokerBefore, err := stack.counts()
-	if err != nil {
-		return r, err
-	}
-	done, err := runBenchWorker(ctx, log, benchJob{
-		Strategy: strategy, DSN: database.address, Bus: broker.address,
-		Events: c.Backlog, PayloadBytes: c.Payload, Lanes: c.Lanes, Batch: c.Batch, Seconds: c.Seconds,
+	var done benchDone
+	databaseUsed, brokerUsed, err := stack.during(func() (err error) {
+		done, err = runBenchWorker(ctx, log, benchJob{
+			Strategy: strategy, DSN: database.address, Bus: broker.address,
+			Events: c.Backlog, PayloadBytes: c.Payload, Lanes: c.Lanes, Batch: c.Batch, Seconds: c.Seconds,
+		})
+		return err
 	})
 	if err != nil {
 		return r, err
 	}
-	databaseAfter, brokerAfter, err := stack.counts()
-	if err != nil {
-		return r, err
-	}
-	r = newBenchResult(strategy, network, done, databaseAfter.since(databaseBefore), brokerAfter.since(brokerBefore))
+	r = newBenchResult(strategy, network, done, databaseUsed, brokerUsed)
 	if r.Processed, r.Receipts, err = table.count(ctx); err != nil {
 		return r, err
 	}
@@ -170,7 +166,8 @@ func (r benchReport) draw(file string) error {
 	return errors.Join(r.chart(f), f.Close())
 }
 
-func (r benchReport) print(w io.Writer, asJSON bool) error {
+// printReport prints what a bench command measured, as one JSON object or as text.
+func printReport(w io.Writer, asJSON bool, r interface{ text(io.Writer) error }) error {
 	if asJSON {
 		return json.NewEncoder(w).Encode(r)
 	}

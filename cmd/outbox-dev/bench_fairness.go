@@ -3,7 +3,6 @@ package main
 import (
 	"cmp"
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -53,12 +52,7 @@ func (c *fairnessCmd) Run(ctx context.Context, s streams) error {
 	if err != nil {
 		return err
 	}
-	if c.JSON {
-		err = json.NewEncoder(s.out).Encode(r)
-	} else {
-		err = r.text(s.out)
-	}
-	return errors.Join(err, r.proof())
+	return errors.Join(printReport(s.out, c.JSON, r), r.proof())
 }
 
 func (c *fairnessCmd) measure(ctx context.Context, log io.Writer) (r fairnessReport, err error) {

@@ -1,10 +1,6 @@
 package main
 
-import (
-	"encoding/json"
-	"os/exec"
-	"testing"
-)
+import "testing"
 
 // That other types get their turn is proved by counts in package sqlserver; this
 // is the command.
@@ -13,18 +9,7 @@ func TestBenchFairness(t *testing.T) {
 		t.Skip("starts processes")
 	}
 	t.Parallel()
-	dev, _ := buildPrograms(t)
-	cmd := exec.CommandContext(t.Context(), dev, "bench", "fairness", "--backlog", "20000", "--every", "5ms", "--types", "2", "--payload", "100", "--json")
-	stderr := &lockedBuffer{}
-	cmd.Stderr = stderr
-	out, err := cmd.Output()
-	if err != nil {
-		t.Fatalf("%v\n%s%s", err, out, stderr)
-	}
-	var r fairnessReport
-	if err := json.Unmarshal(out, &r); err != nil {
-		t.Fatal(err)
-	}
+	r := runBench[fairnessReport](t, "fairness", "--backlog", "20000", "--every", "5ms", "--types", "2", "--payload", "100")
 	if err := r.proof(); err != nil {
 		t.Error(err)
 	}

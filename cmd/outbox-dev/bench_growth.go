@@ -3,7 +3,6 @@ package main
 import (
 	"cmp"
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -70,11 +69,7 @@ func (c *growthCmd) Run(ctx context.Context, s streams) error {
 		report.Results = append(report.Results, results...)
 	}
 	report.compare()
-	print := report.text
-	if c.JSON {
-		print = func(w io.Writer) error { return json.NewEncoder(w).Encode(report) }
-	}
-	if err := print(s.out); err != nil {
+	if err := printReport(s.out, c.JSON, report); err != nil {
 		return err
 	}
 	return report.proof()
@@ -116,18 +111,14 @@ func (c *growthCmd) batches(ctx context.Context, log io.Writer, stack *benchStac
 	if err != nil {
 		return r, err
 	}
-	database, broker, err := stack.counts()
-	if err != nil {
-		return r, err
-	}
-	done, err := runBenchWorker(ctx, log, benchJob{
-		Strategy: "pipeline", DSN: stack.database.address, Bus: stack.broker.address,
-		Lanes: 1, Batch: c.Batch, Seconds: growthSeconds, Claims: c.Batches,
+	var done benchDone
+	database, broker, err := stack.during(func() (err error) {
+		done, err = runBenchWorker(ctx, log, benchJob{
+			Strategy: "pipeline", DSN: stack.database.address, Bus: stack.broker.address,
+			Lanes: 1, Batch: c.Batch, Seconds: growthSeconds, Claims: c.Batches,
+		})
+		return err
 	})
-	if err != nil {
-		return r, err
-	}
-	databaseAfter, brokerAfter, err := stack.counts()
 	if err != nil {
 		return r, err
 	}
@@ -135,11 +126,10 @@ func (c *growthCmd) batches(ctx context.Context, log io.Writer, stack *benchStac
 	if err != nil {
 		return r, err
 	}
-	received := brokerAfter.since(broker)
-	if want := int64(c.Batches * c.Batch); done.Moved != want || received.Received != want || received.Duplicates != 0 {
-		return r, fmt.Errorf("%d events were moved and %d received, %d of them twice, want %d", done.Moved, received.Received, received.Duplicates, want)
+	if want := int64(c.Batches * c.Batch); done.Moved != want || broker.Received != want || broker.Duplicates != 0 {
+		return r, fmt.Errorf("%d events were moved and %d received, %d of them twice, want %d", done.Moved, broker.Received, broker.Duplicates, want)
 	}
-	return newGrowthResult(c.Batches, after.since(before), databaseAfter.since(database), done.PeakBytes), nil
+	return newGrowthResult(c.Batches, after.since(before), database, done.PeakBytes), nil
 }
 
 // growthReport is what bench growth prints.

@@ -1,10 +1,6 @@
 package main
 
-import (
-	"encoding/json"
-	"os/exec"
-	"testing"
-)
+import "testing"
 
 // A batch touches the rows that it moves, twice, and few others, however many
 // wait or are done. Counts do not depend on the machine.
@@ -13,18 +9,7 @@ func TestBenchGrowth(t *testing.T) {
 		t.Skip("starts ten processes")
 	}
 	t.Parallel()
-	dev, _ := buildPrograms(t)
-	cmd := exec.CommandContext(t.Context(), dev, "bench", "growth", "--pending", "1000,50000", "--processed", "0,50000", "--batch", "100", "--payload", "100", "--json")
-	stderr := &lockedBuffer{}
-	cmd.Stderr = stderr
-	out, err := cmd.Output()
-	if err != nil {
-		t.Fatalf("%v\n%s%s", err, out, stderr)
-	}
-	var report growthReport
-	if err := json.Unmarshal(out, &report); err != nil {
-		t.Fatal(err)
-	}
+	report := runBench[growthReport](t, "growth", "--pending", "1000,50000", "--processed", "0,50000", "--batch", "100", "--payload", "100")
 	if len(report.Results) != 4 || report.Deviation > 10 {
 		t.Errorf("report %+v", report)
 	}

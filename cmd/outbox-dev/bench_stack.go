@@ -55,6 +55,19 @@ func (s *benchStack) counts() (database, broker benchCounts, err error) {
 	return database, broker, err
 }
 
+// during is what both engines have done and used while work ran.
+func (s *benchStack) during(work func() error) (database, broker benchCounts, err error) {
+	databaseBefore, brokerBefore, err := s.counts()
+	if err != nil {
+		return database, broker, err
+	}
+	if err := work(); err != nil {
+		return database, broker, err
+	}
+	database, broker, err = s.counts()
+	return database.since(databaseBefore), broker.since(brokerBefore), err
+}
+
 // close ends the processes and returns when they have ended.
 func (s *benchStack) close() (err error) {
 	if s.table.DB != nil {

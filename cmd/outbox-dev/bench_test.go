@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"io"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -13,6 +14,28 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 )
+
+// runBench runs a bench command as a person does and returns its report, the one
+// JSON object that it prints.
+func runBench[Report any](t *testing.T, args ...string) (report Report) {
+	t.Helper()
+	dev, _ := buildPrograms(t)
+	var out, stderr bytes.Buffer
+	cmd := exec.CommandContext(t.Context(), dev, append(append([]string{"bench"}, args...), "--json")...)
+	cmd.Stdout, cmd.Stderr = &out, &stderr
+	if err := cmd.Run(); err != nil {
+		t.Fatalf("%v\n%s%s", err, &out, &stderr)
+	}
+	decoder := json.NewDecoder(&out)
+	decoder.DisallowUnknownFields()
+	if err := decoder.Decode(&report); err != nil {
+		t.Fatalf("the result is not the report: %v", err)
+	}
+	if rest, err := io.ReadAll(io.MultiReader(decoder.Buffered(), &out)); err != nil || len(bytes.TrimSpace(rest)) > 0 {
+		t.Fatalf("after the report comes %q, %v", rest, err)
+	}
+	return report
+}
 
 // Every strategy in small, in real processes: what it says it moved is what
 // table and broker hold.
@@ -24,20 +47,7 @@ func TestBench(t *testing.T) {
 	// No multiple of any strategy's batch.
 	const events = 1234
 	chart := filepath.Join(t.TempDir(), "chart.svg")
-	dev, _ := buildPrograms(t)
-	cmd := exec.CommandContext(t.Context(), dev, "bench", "--backlog", "1234", "--payload", "100", "--batch", "300", "--seconds", "120", "--lone", "5", "--idle-poll", "50ms", "--chart", chart, "--json")
-	stderr := &lockedBuffer{}
-	cmd.Stderr = stderr
-	out, err := cmd.Output()
-	if err != nil {
-		t.Fatalf("%v\n%s%s", err, out, stderr)
-	}
-	var report benchReport
-	decoder := json.NewDecoder(bytes.NewReader(out))
-	decoder.DisallowUnknownFields()
-	if err := decoder.Decode(&report); err != nil {
-		t.Fatalf("the result is no single JSON object: %v in\n%s", err, out)
-	}
+	report := runBench[benchReport](t, "--backlog", "1234", "--payload", "100", "--batch", "300", "--seconds", "120", "--lone", "5", "--idle-poll", "50ms", "--chart", chart)
 	if svg, err := os.ReadFile(chart); err != nil || !bytes.HasPrefix(svg, []byte("<svg")) {
 		t.Errorf("the chart: %v, %.100s", err, svg)
 	}
@@ -86,16 +96,7 @@ func TestBenchStopsInTime(t *testing.T) {
 		t.Skip("starts processes")
 	}
 	t.Parallel()
-	dev, _ := buildPrograms(t)
-	cmd := exec.CommandContext(t.Context(), dev, "bench", "--strategies", "baseline,serial", "--network", "azure", "--backlog", "20000", "--seconds", "1", "--json")
-	out, err := cmd.Output()
-	if err != nil {
-		t.Fatalf("%v\n%s", err, out)
-	}
-	var report benchReport
-	if err := json.Unmarshal(out, &report); err != nil {
-		t.Fatal(err)
-	}
+	report := runBench[benchReport](t, "--strategies", "baseline,serial", "--network", "azure", "--backlog", "20000", "--seconds", "1")
 	for _, r := range report.Results {
 		if r.Events == 0 || r.Events == 20_000 {
 			t.Errorf("%s moved %d of 20000 events in a second", r.Strategy, r.Events)
@@ -188,7 +189,7 @@ func TestBenchReport(t *testing.T) {
 		}
 	}
 	var table strings.Builder
-	if err := report.print(&table, false); err != nil {
+	if err := printReport(&table, false, report); err != nil {
 		t.Fatal(err)
 	}
 	for _, want := range []string{"30000", "1.2/3.0", "local: pipeline reaches 1.00"} {

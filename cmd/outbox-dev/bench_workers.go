@@ -3,7 +3,6 @@ package main
 import (
 	"cmp"
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -61,11 +60,7 @@ func (c *workersCmd) Run(ctx context.Context, s streams) error {
 		wrong = append(wrong, r.proof(c.Backlog))
 		report.Results = append(report.Results, r)
 	}
-	print := report.text
-	if c.JSON {
-		print = func(w io.Writer) error { return json.NewEncoder(w).Encode(report) }
-	}
-	return errors.Join(append([]error{print(s.out)}, wrong...)...)
+	return errors.Join(append([]error{printReport(s.out, c.JSON, report)}, wrong...)...)
 }
 
 func (c *workersCmd) measure(ctx context.Context, log io.Writer, workers int) (r workersResult, err error) {
@@ -81,25 +76,20 @@ func (c *workersCmd) measure(ctx context.Context, log io.Writer, workers int) (r
 	if err != nil {
 		return r, err
 	}
-	database, broker, err := stack.counts()
-	if err != nil {
-		return r, err
-	}
 	all := make([]benchDone, workers)
-	group, running := errgroup.WithContext(ctx)
-	for i := range all {
-		group.Go(func() (err error) {
-			all[i], err = runBenchWorker(running, log, benchJob{
-				Strategy: "pipeline", DSN: stack.database.address, Bus: stack.broker.address,
-				Lanes: c.Lanes, Batch: c.Batch, Seconds: workersSeconds,
+	database, broker, err := stack.during(func() error {
+		group, running := errgroup.WithContext(ctx)
+		for i := range all {
+			group.Go(func() (err error) {
+				all[i], err = runBenchWorker(running, log, benchJob{
+					Strategy: "pipeline", DSN: stack.database.address, Bus: stack.broker.address,
+					Lanes: c.Lanes, Batch: c.Batch, Seconds: workersSeconds,
+				})
+				return err
 			})
-			return err
-		})
-	}
-	if err := group.Wait(); err != nil {
-		return r, err
-	}
-	databaseAfter, brokerAfter, err := stack.counts()
+		}
+		return group.Wait()
+	})
 	if err != nil {
 		return r, err
 	}
@@ -107,7 +97,7 @@ func (c *workersCmd) measure(ctx context.Context, log io.Writer, workers int) (r
 	if err != nil {
 		return r, err
 	}
-	r = newWorkersResult(all, databaseAfter.since(database), brokerAfter.since(broker))
+	r = newWorkersResult(all, database, broker)
 	r.LockWaits, r.LockWaitMS = waitsAfter.Count-waits.Count, waitsAfter.Milliseconds-waits.Milliseconds
 	r.Processed, r.Receipts, err = stack.table.count(ctx)
 	return r, err

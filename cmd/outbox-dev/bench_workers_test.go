@@ -1,10 +1,6 @@
 package main
 
-import (
-	"encoding/json"
-	"os/exec"
-	"testing"
-)
+import "testing"
 
 // Three workers on one event type wait for no lock and send nothing twice.
 func TestBenchWorkers(t *testing.T) {
@@ -12,18 +8,7 @@ func TestBenchWorkers(t *testing.T) {
 		t.Skip("starts processes")
 	}
 	t.Parallel()
-	dev, _ := buildPrograms(t)
-	cmd := exec.CommandContext(t.Context(), dev, "bench", "workers", "--workers", "1,3", "--backlog", "20000", "--batch", "100", "--payload", "100", "--json")
-	stderr := &lockedBuffer{}
-	cmd.Stderr = stderr
-	out, err := cmd.Output()
-	if err != nil {
-		t.Fatalf("%v\n%s%s", err, out, stderr)
-	}
-	var report workersReport
-	if err := json.Unmarshal(out, &report); err != nil {
-		t.Fatal(err)
-	}
+	report := runBench[workersReport](t, "workers", "--workers", "1,3", "--backlog", "20000", "--batch", "100", "--payload", "100")
 	if len(report.Results) != 2 {
 		t.Fatalf("results of %d numbers of workers", len(report.Results))
 	}
