@@ -131,7 +131,7 @@ var mutations = []mutation{
 	{"flipClaimSQL", "INTO {receipts} (", "INTO {receipts} WITH (READPAST) (", 4102},
 
 	// clauses
-	{"claimEventsSQL", "ORDER BY e.id;", "ORDER BY;", 102},
+	{"claimEventsSQL", "ORDER BY e.id\n", "ORDER BY\n", 156},
 	{"claimEventsSQL", "AND    e.id >=", "AND AND e.id >=", 156},
 	{"overdueClaimsSQL", "ORDER BY r.lease_until, r.claim_id\n", "", 102},
 	{"overdueClaimsSQL", "ORDER BY r.lease_until, r.claim_id", "ORDER BY r.lease_until, r.lease_until", 169},

@@ -132,6 +132,9 @@ func (c *compiler) stringAgg(a *aggregate, x *ast.FunctionCall, sc *scope) (err 
 	if a.separator, err = c.expression(x.Parameters[1], sc); err != nil {
 		return err
 	}
+	if k := a.separator.typ.Kind; !k.IsText() && k != sqltype.Null {
+		return raiseBatch(8116, 16, 1, "Argument data type %s is invalid for argument 2 of string_agg function.", a.separator.typ.Name())
+	}
 	if x.WithinGroupClause != nil && x.WithinGroupClause.OrderByClause != nil {
 		a.order, err = c.orderBy(x.WithinGroupClause.OrderByClause, nil, sc)
 	}

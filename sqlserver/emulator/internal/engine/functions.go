@@ -1,6 +1,7 @@
 package engine
 
 import (
+	"slices"
 	"strings"
 
 	"github.com/sqlc-dev/teesql/ast"
@@ -11,8 +12,11 @@ import (
 // function is a built-in scalar function.
 type function struct {
 	min, max int
-	build    func(c *compiler, args []*scalar) (*scalar, error)
+	build    builtin
 }
+
+// builtin compiles a call of a function.
+type builtin = func(c *compiler, args []*scalar) (*scalar, error)
 
 // builtins is filled by the func_*.go files, each of which registers its own
 // family; a new function is one entry there.
@@ -41,6 +45,37 @@ func values(t func(args []*scalar) sqltype.Type, f func(e *env, v []sqltype.Valu
 		}, args...)
 		s.constant = false
 		return s, nil
+	}
+}
+
+// counting is a function with whole numbers as its arguments from first to last.
+func counting(first, last int, build builtin) builtin {
+	return func(c *compiler, args []*scalar) (*scalar, error) {
+		args = slices.Clone(args)
+		for i := first; i <= last && i < len(args); i++ {
+			if args[i].typ.Kind.IsInteger() {
+				continue
+			}
+			if err := implicitly(args[i].typ, intType); err != nil {
+				return nil, err
+			}
+			args[i] = convertTo(args[i], intType)
+		}
+		return build(c, args)
+	}
+}
+
+// calculating is a function of a number, which a text is converted to.
+func calculating(name string, build builtin) builtin {
+	return func(c *compiler, args []*scalar) (*scalar, error) {
+		args = slices.Clone(args)
+		switch k := args[0].typ.Kind; {
+		case k.IsText():
+			args[0] = convertTo(args[0], floatType)
+		case !k.IsNumeric() && k != sqltype.Null:
+			return nil, raiseBatch(8116, 16, 1, "Argument data type %s is invalid for argument 1 of %s function.", args[0].typ.Name(), name)
+		}
+		return build(c, args)
 	}
 }
 

@@ -81,6 +81,19 @@ func TestMistakes(t *testing.T) {
 		{`SELECT COUNT(*) FROM (SELECT TOP (9223372036854775807) id FROM t) AS q`, "2"},
 		{`SELECT LEFT('abc', -1)`, "error 537"},
 
+		// arguments
+		{`SELECT REPLICATE('a', 'x')`, "error 245"},
+		{`SELECT REPLICATE('a', '2'), LEFT('abc', 1.9)`, "aa|a"},
+		{`SELECT CHARINDEX('a', 'a', d) FROM t`, "error 206"},
+		{`SELECT ABS('x')`, "error 8114"},
+		{`SELECT ROUND('x', 1)`, "error 8114"},
+		{`SELECT FLOOR('1.5'), ABS(-2)`, "1|2"},
+		{`SELECT ABS(d) FROM t`, "error 8116"},
+		{`SELECT STRING_AGG(a, 1) FROM t`, "error 8116"},
+		{`SELECT id FROM t WHERE a LIKE 'a' ESCAPE ''`, "error 506"},
+		{`SELECT id FROM t ORDER BY id OFFSET 1.5 ROWS`, "error 10743"},
+		{`SELECT id FROM t ORDER BY id OFFSET 0 ROWS FETCH NEXT 1.5 ROWS ONLY`, "error 1060"},
+
 		// tables and indexes
 		{`CREATE TABLE x (a INT PRIMARY KEY, b INT PRIMARY KEY)`, "error 8110"},
 		{`CREATE INDEX x ON t ()`, "error 102"},

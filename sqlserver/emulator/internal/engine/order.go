@@ -215,6 +215,9 @@ func (c *compiler) limit(top *ast.TopRowFilter, offset *ast.OffsetClause, sc *sc
 	}
 	if offset != nil {
 		if l.skip, err = c.rowCountExpression(offset.OffsetExpression, sc); err != nil {
+			if se, ok := err.(*sqlError); ok && se.Number == 1060 {
+				err = raiseBatch(10743, 15, 1, "The number of rows provided for a OFFSET clause must be an integer.")
+			}
 			return nil, err
 		}
 		if offset.FetchExpression != nil {

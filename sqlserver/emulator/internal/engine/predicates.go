@@ -172,7 +172,7 @@ func (c *compiler) like(x *ast.BooleanLikeExpression, sc *scope) (*predicate, er
 			return isUnknown, err
 		}
 		esc, err := escape.eval(e)
-		if err == nil && sqltype.UTF16Length(esc.S) > 1 {
+		if err == nil && sqltype.UTF16Length(esc.S) != 1 && !esc.IsNull() {
 			err = raise(506, 16, 1, "The invalid escape character \"%s\" was specified in a LIKE predicate.", esc.S)
 		}
 		if err != nil {
