@@ -67,7 +67,7 @@ func newMetrics(t telemetry, routed []string) (*metrics, error) {
 	m.claimSeconds = b.seconds("outbox.claim.duration", "How long a claim transaction takes.")
 	m.publishSeconds = b.seconds("outbox.publish.duration", "How long publishing a claimed batch takes.")
 	m.settleSeconds = b.seconds("outbox.settle.duration", "How long settling a group of claims takes.")
-	m.batch = b.histogram("outbox.claim.size", "{event}", "Events a claim.", 1, 5, 10, 25, 50, 100, 250, 500, 1000, 2000)
+	m.batch = b.histogram("outbox.claim.size", "{event}", "How many events one claim took.", 1, 5, 10, 25, 50, 100, 250, 500, 1000, 2000)
 	if b.err != nil {
 		return nil, b.err
 	}

@@ -2,6 +2,7 @@ package service_test
 
 import (
 	"encoding/json"
+	"maps"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -15,7 +16,8 @@ import (
 
 const monitoring = "../../../infra/monitoring"
 
-// Every metric that the dashboard and the alerts name is one that a worker has.
+// Every metric that the dashboard and the alerts name is one that a worker has, and
+// the manual's table has them all, of the right kind, and no other.
 func TestMonitoringNamesMetricsThatExist(t *testing.T) {
 	_, served := get(t, troubled(t), "/metrics")
 	stack := startStack(t, local.Config{})
@@ -28,11 +30,9 @@ func TestMonitoringNamesMetricsThatExist(t *testing.T) {
 		served += body
 		return strings.Contains(body, "outbox_settle_duration_seconds_count 1")
 	})
-	has := make(map[string]bool)
-	for _, line := range strings.Split(served, "\n") {
-		if name := regexp.MustCompile(`^outbox_\w+`).FindString(line); name != "" {
-			has[name] = true
-		}
+	kinds := make(map[string]string)
+	for _, line := range regexp.MustCompile(`(?m)^# TYPE (outbox_\w+) (\w+)$`).FindAllStringSubmatch(served, -1) {
+		kinds[line[1]] = line[2]
 	}
 	files, err := filepath.Glob(monitoring + "/*")
 	if err != nil || len(files) < 2 {
@@ -48,9 +48,25 @@ func TestMonitoringNamesMetricsThatExist(t *testing.T) {
 			t.Errorf("%s names only %v", file, names)
 		}
 		for _, name := range names {
-			if !has[name] {
+			if kinds[name] == "" && kinds[strings.TrimSuffix(name, "_bucket")] != "histogram" {
 				t.Errorf("%s names %s, which no worker has", filepath.Base(file), name)
 			}
+		}
+	}
+	manual, err := os.ReadFile("../../../docs/operations.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	documented := make(map[string]string)
+	for _, row := range regexp.MustCompile("(?m)^\\| `(outbox_\\w+)` \\| (\\w+)").FindAllStringSubmatch(string(manual), -1) {
+		documented[row[1]] = row[2]
+	}
+	if !maps.Equal(documented, kinds) {
+		t.Errorf("docs/operations.md has\n%v,\na worker\n%v", documented, kinds)
+	}
+	for name, kind := range kinds {
+		if strings.HasSuffix(name, "_total") != (kind == "counter") {
+			t.Errorf("%s is a %s: _total is the end of a counter's name, and of no other's", name, kind)
 		}
 	}
 }
