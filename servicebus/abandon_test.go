@@ -169,6 +169,9 @@ func TestAnAbandonedConnectionAnswersWhatIsUnderWay(t *testing.T) {
 			}
 		}
 		wantConnections(t, server, 1)
+		if got := servicebus.Leaving(p); got > 0 {
+			t.Errorf("%d abandoned connections are still known", got)
+		}
 		return
 	}
 }

@@ -11,6 +11,8 @@ import (
 	"github.com/Azure/azure-sdk-for-go/sdk/azidentity"
 	"github.com/Azure/azure-sdk-for-go/sdk/messaging/azservicebus"
 	"github.com/Azure/go-amqp"
+
+	"azsqloutbox/worker"
 )
 
 // TestClassify covers errors in every shape that azservicebus gives them, save
@@ -93,6 +95,34 @@ func TestBoundedWaitsForACallThatEndsInTheGracePeriod(t *testing.T) {
 		err := bounded(ctx, 2*time.Second, func() error { <-ctx.Done(); time.Sleep(time.Second); return late })
 		if !errors.Is(err, late) {
 			t.Errorf("bounded = %v, want the call's own error", err)
+		}
+	})
+}
+
+// Whoever stops is not kept waiting by events that come too late.
+func TestAClosedPublisherAnswersAtOnce(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		routes, err := NewRoutes(Route{Entity: "orders"})
+		if err != nil {
+			t.Fatal(err)
+		}
+		p, err := New(Config{
+			ConnectionString: "Endpoint=sb://localhost;SharedAccessKeyName=k;SharedAccessKey=s", Routes: routes, Source: "test",
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := p.Close(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		begun := time.Now()
+		for _, o := range p.Publish(t.Context(), make([]worker.Event, 10)) {
+			if !errors.Is(o.Err, ErrClosed) {
+				t.Errorf("the outcome is %v", o.Err)
+			}
+		}
+		if took := time.Since(begun); took > 0 {
+			t.Errorf("it took %s", took)
 		}
 	})
 }

@@ -12,6 +12,16 @@ func Pace(p *Publisher, pause time.Duration) {
 	p.retries.RetryDelay = pause
 }
 
+// Leaving is how many abandoned clients p keeps.
+func Leaving(p *Publisher) (n int) {
+	for _, c := range p.connections {
+		c.mu.Lock()
+		n += len(c.leaving)
+		c.mu.Unlock()
+	}
+	return n
+}
+
 // WaitClosed waits until the senders that died so far are closed.
 func WaitClosed(p *Publisher) {
 	for _, c := range p.connections {

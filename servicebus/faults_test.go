@@ -145,7 +145,7 @@ func TestNoReplyNamesTheSendTimeout(t *testing.T) {
 	t.Parallel()
 	server, p := emulated(t, emulator.Entity{}, servicebus.Config{SendTimeout: time.Second})
 	server.Inject(emulator.Fault{Kind: emulator.NoReply, Times: emulator.Forever})
-	outcomes := p.Publish(inTime(t, 5*time.Second), manyEvents(3, 1))
+	outcomes := p.Publish(inTime(t, 3*time.Second), manyEvents(3, 1))
 	if err := outcomes[0].Err; err == nil || !strings.Contains(err.Error(), "--servicebus-send-timeout") {
 		t.Errorf("the outcome is %v", err)
 	}

@@ -139,6 +139,40 @@ func TestASilentConnectionIsReplacedAtThePublishDeadline(t *testing.T) {
 	wantStored(t, server, 10)
 }
 
+// Whoever gives up a connection after others have, gives up that one, and not the new
+// one that serves them.
+func TestASilentConnectionIsReplacedOnce(t *testing.T) {
+	t.Parallel()
+	server := startEmulator(t, emulator.Config{Entities: []emulator.Entity{{Name: orders}}})
+	through, connectionString := newProxy(t, server)
+	_, p := broker{connectionString: connectionString, queue: orders}.publisher(t, servicebus.Config{SendTimeout: 3 * time.Second})
+	wantAll(t, p.Publish(t.Context(), manyEvents(1, 10)), worker.Sent)
+	through.stall()
+	all := manyEvents(5, 10)
+	late := make(chan []worker.Outcome)
+	go func() { late <- p.Publish(t.Context(), all[1:2]) }()
+	p.Publish(inTime(t, 1500*time.Millisecond), all[2:3])
+	wantAll(t, p.Publish(t.Context(), all[3:4]), worker.Sent)
+	wantAll(t, <-late, worker.Sent)
+	wantAll(t, p.Publish(t.Context(), all[4:]), worker.Sent)
+	if got := server.Stats().ConnectionsAccepted; got != 2 {
+		t.Errorf("%d connections were opened, want a second one in place of the silent", got)
+	}
+}
+
+// A wait that was cut short says nothing of the connection.
+func TestAShortWaitReplacesNoConnection(t *testing.T) {
+	t.Parallel()
+	server, p := emulated(t, emulator.Entity{}, servicebus.Config{})
+	server.Inject(emulator.Fault{Kind: emulator.NoReply, Times: emulator.Forever})
+	for range 12 {
+		wantAll(t, p.Publish(inTime(t, 100*time.Millisecond), manyEvents(1, 10)), worker.Unsent)
+	}
+	if got := server.Stats().ConnectionsAccepted; got > 4 { // on a busy machine some of them were long
+		t.Errorf("%d connections were opened", got)
+	}
+}
+
 func TestWebSockets(t *testing.T) {
 	server := startEmulator(t, emulator.Config{Entities: []emulator.Entity{{Name: orders}}})
 	through, connectionString := newProxy(t, server)

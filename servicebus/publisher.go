@@ -154,18 +154,15 @@ func (p *Publisher) use(ctx context.Context, dest *destination, c *connection, c
 	case <-ctx.Done():
 		return &failure{policy: policy{KindTimeout, giveBack}, err: context.Cause(ctx), nothingSent: true}
 	}
-	if ctx.Err() != nil { // both were ready
-		return &failure{policy: policy{KindTimeout, giveBack}, err: context.Cause(ctx), nothingSent: true}
-	}
 	s, err := c.acquire(dest.entity)
 	if err != nil {
 		return &failure{policy: policy{KindConnection, giveBack}, err: err, nothingSent: true}
 	}
 	defer c.release(s)
 
+	served, answers, began := s.served.Load(), s.on.answers.Load(), time.Now()
 	sendCtx, cancel := context.WithTimeout(ctx, p.cfg.SendTimeout)
 	defer cancel()
-	served, answers, began := s.served.Load(), s.on.answers.Load(), time.Now()
 	var attached atomic.Bool
 	err = bounded(sendCtx, hangGrace, func() error {
 		if err := s.open(sendCtx); err != nil {
@@ -194,7 +191,7 @@ func (p *Publisher) use(ctx context.Context, dest *destination, c *connection, c
 	case sendCtx.Err() != nil:
 		f.policy = policy{KindTimeout, retry}
 		f.err = fmt.Errorf("no answer within %s: %w (what was sent may be at the broker and is sent again; where the broker does answer, only later, raise the send timeout, --servicebus-send-timeout)", p.cfg.SendTimeout, err)
-		if f.nothingSent || silent {
+		if silent {
 			c.abandon(s)
 		} else {
 			c.retire(s, p.scrub(err))

@@ -140,16 +140,14 @@ func (c *connection) retire(s *sender, why error) {
 		return
 	}
 	s.retired = true
-	if s.on.serving[s.entity] == s {
-		delete(s.on.serving, s.entity)
-	}
+	delete(s.on.serving, s.entity)
 	c.log.Debug("sender is dead, the next send makes a new one", zap.String("entity", s.entity), zap.Error(why))
 }
 
-// abandon gives up a sender's whole client, because a call hangs on it, its link
-// cannot be attached or nothing is heard on it; its caller still holds the sender. The client takes
-// no new call. Those under way on it, of any entity, may be well: a batch that
-// the broker has taken and that is cut off before the answer goes out twice. So
+// abandon gives up a sender's whole client, because a call hangs on it or nothing is
+// heard on it; its caller still holds the sender. The client takes no new call.
+// Those under way on it, of any entity, may be well: a batch that the broker has
+// taken and that is cut off before the answer goes out twice. So
 // the client is closed by the last one that leaves it, which is at most a
 // SendTimeout and a hangGrace from now: nobody holds a sender for longer, whether
 // his call returns or not.
@@ -228,9 +226,6 @@ func (s *sender) open(ctx context.Context) error {
 		defer func() { <-s.attaching }()
 	case <-ctx.Done():
 		return ctx.Err()
-	}
-	if s.opened.Load() {
-		return nil
 	}
 	if _, err := s.link.NewMessageBatch(ctx, nil); err != nil {
 		return err
