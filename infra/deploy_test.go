@@ -17,6 +17,7 @@ import (
 	"github.com/goccy/go-yaml"
 	"go.uber.org/zap"
 
+	"azsqloutbox/cmd/outbox-dev/local"
 	"azsqloutbox/cmd/outbox-worker/service"
 	"azsqloutbox/maintenance/sizing"
 	"azsqloutbox/worker"
@@ -91,20 +92,28 @@ func TestThePlatformWaitsLongerThanTheWorker(t *testing.T) {
 	}
 }
 
-// TestTheBacklogQuery: a parameter instead of the literal would pass the filtered
-// index over.
+// TestTheBacklogQuery counts with what docs/deploy.md grants, and is an error, not a
+// small backlog, where it cannot see the table.
 func TestTheBacklogQuery(t *testing.T) {
 	text := source(t, "modules/worker.bicep")
-	match := regexp.MustCompile(`var backlogQuery = '(.*)'`).FindStringSubmatch(text)
-	if match == nil {
-		t.Fatal("there is no backlogQuery")
+	query := backlogQuery(t)
+	stack := embedded(t)
+	scaler := scalersLogin(t, stack)
+	if _, err := count(t, scaler, query); err == nil {
+		t.Error("without a right on the table it is a number")
 	}
-	query := strings.NewReplacer("${eventsPerReplica * scaleToReplicas}", "1000", "${schema}", "dbo", "${table}", "outbox_event").Replace(match[1])
-	if strings.Contains(query, "$") || !strings.Contains(query, "WHERE status = 0)") || !strings.Contains(query, "OPTION (RECOMPILE)") {
-		t.Errorf("the query is %s", query)
+	grant := regexp.MustCompile(`GRANT .+ TO \[outbox-scaler\];`).FindString(source(t, "../docs/deploy.md"))
+	for _, batch := range []string{grant, `INSERT INTO dbo.outbox_event (id, aggregate_type, aggregate_id, event_type, payload, status)
+		SELECT g.value, 'order', '42', 'placed', '{}', g.value % 3 FROM GENERATE_SERIES(1, 30) AS g`} {
+		if _, err := stack.SQL.Exec(t.Context(), batch); err != nil {
+			t.Fatalf("%v in %s", err, batch)
+		}
 	}
-	if pending := counted(t, query); pending != 0 {
-		t.Errorf("%s: %v pending events in an empty table", query, pending)
+	if pending, err := count(t, scaler, query); err != nil || pending != 10 {
+		t.Errorf("%s: %v of 10 pending events, %v", query, pending, err)
+	}
+	if rows, err := count(t, scaler, "SELECT COUNT(*) FROM dbo.outbox_event"); err == nil {
+		t.Errorf("the scaler's login reads the %v rows of the table", rows)
 	}
 	// An identity in an mssql rule can freeze all scaling (azure-container-apps #1463).
 	rule := text[strings.Index(text, "var scaleRules"):strings.Index(text, "resource worker")]
@@ -113,12 +122,25 @@ func TestTheBacklogQuery(t *testing.T) {
 	}
 }
 
-// counted is what KEDA gets with the rights of docs/deploy.md: one number, never NULL,
-// which it scans into a float64. Here it is that of an empty table.
-func counted(t *testing.T, query string) (n float64) {
+// backlogQuery is the query of modules/worker.bicep for the default table.
+func backlogQuery(t *testing.T) string {
 	t.Helper()
-	stack := embedded(t)
-	user := regexp.MustCompile(`CREATE USER \[outbox-scaler\] WITH PASSWORD = '(.+)';\n *GRANT .+;`).FindStringSubmatch(source(t, "../docs/deploy.md"))
+	match := regexp.MustCompile(`(?m)^var backlogQuery = '(.*)'$`).FindStringSubmatch(source(t, "modules/worker.bicep"))
+	if match == nil {
+		t.Fatal("modules/worker.bicep has no query")
+	}
+	query := strings.NewReplacer("${schema}", "dbo", "${table}", "outbox_event", `\'`, "'").Replace(match[1])
+	if strings.Contains(query, "$") {
+		t.Fatalf("the query is %s", query)
+	}
+	return query
+}
+
+// scalersLogin makes the user of docs/deploy.md, without its right, and opens the
+// database as it.
+func scalersLogin(t *testing.T, stack *local.Stack) *sql.DB {
+	t.Helper()
+	user := regexp.MustCompile(`CREATE USER \[outbox-scaler\] WITH PASSWORD = '(.+)';`).FindStringSubmatch(source(t, "../docs/deploy.md"))
 	if user == nil {
 		t.Fatal("docs/deploy.md has no user for the scaler")
 	}
@@ -129,11 +151,15 @@ func counted(t *testing.T, query string) (n float64) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer db.Close()
-	if err := db.QueryRowContext(t.Context(), query).Scan(&n); err != nil {
-		t.Fatalf("%s: %v", query, err)
-	}
-	return n
+	t.Cleanup(func() { db.Close() })
+	return db
+}
+
+// count is what KEDA gets: it scans one value into a float64.
+func count(t *testing.T, db *sql.DB, query string) (n float64, err error) {
+	t.Helper()
+	err = db.QueryRowContext(t.Context(), query).Scan(&n)
+	return n, err
 }
 
 // TestTheRoutesOfTheParameterFiles reads them as the worker does. Their entities are
@@ -252,6 +278,15 @@ func TestStandardRatesLeaveTheReceiversTheirCredits(t *testing.T) {
 	}
 }
 
+// TestStandardSmallPromisesWhatOneReplicaSends: the other may be away.
+func TestStandardSmallPromisesWhatOneReplicaSends(t *testing.T) {
+	f := bicep(t)["parameters/standard-small.bicepparam"]
+	promise := "Up to " + f.vars["serviceBusRate"].Text + " events a second"
+	if !strings.Contains(source(t, f.name), promise) || !strings.Contains(source(t, "../docs/deploy.md"), "`standard-small` | one queue, u"+promise[1:]) {
+		t.Errorf("the file or docs/deploy.md does not say %q", promise)
+	}
+}
+
 // TestTheNewDatabaseHoldsTheEvents of the rate that its parameter file is for: one that
 // is full refuses its writers.
 func TestTheNewDatabaseHoldsTheEvents(t *testing.T) {
@@ -263,11 +298,11 @@ func TestTheNewDatabaseHoldsTheEvents(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	plan, err := sizing.Size(sizing.Workload{EventsPerSecond: 350, PayloadBytes: 600})
+	plan, err := sizing.Size(sizing.Workload{EventsPerSecond: 250, PayloadBytes: 600})
 	if err != nil {
 		t.Fatal(err)
 	}
 	if plan.StorageGB > holds {
-		t.Errorf("350 events/s take %v GB, and the database holds %v", plan.StorageGB, holds)
+		t.Errorf("250 events/s take %v GB, and the database holds %v", plan.StorageGB, holds)
 	}
 }

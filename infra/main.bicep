@@ -142,7 +142,7 @@ param scalerVaultName string = ''
 @description('Resource group of that vault.')
 param scalerVaultResourceGroup string = resourceGroup().name
 
-@description('Its secret: the connection string of a SQL login that may only SELECT id and status of the outbox table.')
+@description('Its secret: the connection string of a SQL login that may VIEW DEFINITION of the outbox table and nothing else.')
 param scalerSecretName string = 'outbox-scaler'
 
 @description('Pending events that justify one replica.')

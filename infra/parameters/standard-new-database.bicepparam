@@ -10,7 +10,7 @@ param alertEmail = readEnvironmentVariable('DEPLOY_ALERT_EMAIL', '')
 param createSql = true
 param databaseName = 'outbox'
 param databaseSku = { name: 'GP_Gen5', tier: 'GeneralPurpose', family: 'Gen5', capacity: 2 }
-// 350 events a second all day take 94 GB, 35 on average 10 (outboxctl size).
+// 250 events a second all day take 67 GB, 35 on average 10 (outboxctl size).
 param databaseGigabytes = 100
 param sqlAdminLogin = readEnvironmentVariable('DEPLOY_SQL_ADMIN')
 param sqlAdminObjectId = readEnvironmentVariable('DEPLOY_SQL_ADMIN_ID')

@@ -1,5 +1,6 @@
-// Up to 350 events a second (outboxctl size): Service Bus Standard, two replicas of
-// which one is enough, a database that exists.
+// Up to 250 events a second: the rate of one replica, so that one is enough while the
+// other is away. Service Bus Standard, whose credits the two at their full rate would use
+// up; a database that exists.
 using '../main.bicep'
 
 param name = 'outbox'
