@@ -1,6 +1,7 @@
 package worker
 
 import (
+	"context"
 	"fmt"
 	"strings"
 	"testing"
@@ -209,6 +210,31 @@ func TestPausedStartWaitsForAResume(t *testing.T) {
 		}
 		if got := seen.FilterMessageSnippet("paused").Len() + seen.FilterMessageSnippet("resumed").Len(); got != 2 {
 			t.Errorf("%d log lines of pause and resume, want 2: %v", got, seen.All())
+		}
+		stop()
+	})
+}
+
+// A pause holds from the heartbeat that reads it on, also for a type that would have
+// had many more rounds in the cycle under way.
+func TestAPauseEndsACycle(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		store := newFakeStore()
+		store.add("a", 1000)
+		_, stop := start(t, Config{
+			Store: store, EventTypes: []string{"a"}, Batch: 1, MaxRounds: 1000, Lanes: 1,
+			Publisher: publisherFunc(func(_ context.Context, events []Event) []Outcome {
+				time.Sleep(100 * time.Millisecond)
+				return all(len(events), Outcome{Verdict: Sent})
+			}),
+		})
+		time.Sleep(time.Second)
+		store.tell(Control{Scope: ScopeEventType, Name: "a", Paused: true})
+		time.Sleep(2 * DefaultHeartbeatEvery)
+		before := store.claimedEvents()
+		time.Sleep(30 * time.Second)
+		if n := store.claimedEvents() - before; n != 0 || before > 900 {
+			t.Errorf("%d of %d events were claimed in a pause", n, 1000-before)
 		}
 		stop()
 	})

@@ -11,7 +11,8 @@ import (
 func TestIdleWorkerAsksForLittle(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		store := newFakeStore()
-		_, stop := start(t, Config{Store: store, Publisher: publishAll, EventTypes: []string{"a", "b"}})
+		var seen settledCounts
+		_, stop := start(t, Config{Store: store, Publisher: publishAll, EventTypes: []string{"a", "b"}, Observer: &seen})
 		time.Sleep(time.Minute)
 		before := store.requests()
 		const minutes = 10
@@ -30,5 +31,8 @@ func TestIdleWorkerAsksForLittle(t *testing.T) {
 			t.Errorf("what is due was brought back %d times, want once", n)
 		}
 		stop()
+		if seen.reaps != 0 {
+			t.Errorf("%d reaps were told of, and nothing was reaped", seen.reaps)
+		}
 	})
 }

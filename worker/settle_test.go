@@ -50,6 +50,13 @@ type settledCounts struct {
 	Observers
 	mu             sync.Mutex
 	receipts, lost int
+	reaps          int
+}
+
+func (o *settledCounts) Reaped(Reaped) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	o.reaps++
 }
 
 func (o *settledCounts) Settled(receipts []Receipt, lost int, _ time.Duration) {

@@ -31,6 +31,10 @@ func TestWrongSettingsExitTwoWithOneLine(t *testing.T) {
 	if err := os.WriteFile(routes, []byte("routes:\n  - event-type: a\n    entity: q\n    sesion-id: true\n"), 0o600); err != nil {
 		t.Fatal(err)
 	}
+	everything := filepath.Join(t.TempDir(), "everything.yaml")
+	if err := os.WriteFile(everything, []byte("default: {entity: q}\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
 	for _, tt := range []struct {
 		name string
 		args []string
@@ -58,6 +62,7 @@ func TestWrongSettingsExitTwoWithOneLine(t *testing.T) {
 		{"an owner longer than its column", []string{"--owner", strings.Repeat("o", 101)}, "--owner"},
 		{"paused and drain", []string{"--paused", "--drain"}, "--paused"},
 		{"unknown route key", []string{"--config", routes}, "sesion-id"},
+		{"a default route in both places", []string{"--config", everything}, "they are the same thing"},
 		{"no such route file", []string{"--config", "/nowhere/routes.yaml"}, "routes.yaml"},
 		{"entity with a blank", []string{"--entity", "my queue"}, "entity"},
 		{"typo in the DSN", []string{"--sql-dsn", "sqlserver://sa:s3cret-pw@h?databse=x"}, "databse"},

@@ -41,6 +41,30 @@ func TestAClaimThatWasGivenUpHasNoDuration(t *testing.T) {
 	}
 }
 
+// What was lost is not settled too, and what became of reaped events is told apart.
+func TestSettledLostAndReapedAreCountedApart(t *testing.T) {
+	telemetry, err := newTelemetry(t.Context(), "test")
+	if err != nil {
+		t.Fatal(err)
+	}
+	m, err := newMetrics(telemetry, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	m.Settled(make([]worker.Receipt, 5), 2, time.Millisecond)
+	m.Reaped(worker.Reaped{Receipts: 1, Returned: 3, Parked: 4, Missing: []int64{1}})
+	answer := httptest.NewRecorder()
+	m.handler().ServeHTTP(answer, httptest.NewRequest("GET", "/metrics", nil))
+	for _, line := range []string{
+		"outbox_receipts_settled_total 3", "outbox_receipts_lost_total 2",
+		`outbox_events_reaped_total{became="returned"} 3`, `outbox_events_reaped_total{became="parked"} 4`, `outbox_events_reaped_total{became="missing"} 1`,
+	} {
+		if !strings.Contains(answer.Body.String(), "\n"+line+"\n") {
+			t.Errorf("/metrics has no %s:\n%s", line, answer.Body)
+		}
+	}
+}
+
 // An outage of the collector is one line, whatever fails meanwhile.
 func TestExportErrorsAreOneLineAnOutage(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {

@@ -65,7 +65,7 @@ func TestStatusPageSaysWhatIsWrong(t *testing.T) {
 	}
 	_, metrics := get(t, address, "/metrics")
 	for _, want := range []string{
-		`outbox_breaker_open{destination="payments",state="`, `outbox_events_failed{state="parked"} 1`, `outbox_paused{name="order-void",scope="event_type"} 1`,
+		"\noutbox_ready 1\n", `outbox_breaker_open{destination="payments",state="`, `outbox_events_failed{state="parked"} 1`, `outbox_paused{name="order-void",scope="event_type"} 1`,
 		`outbox_events_pending{event_type="<script>alert(1)</script>",routed="false"} 1`, `outbox_events_pending{event_type="order-paid",routed="true"} `, // 0 while it is claimed
 	} {
 		if !strings.Contains(metrics, want) {
@@ -92,6 +92,9 @@ INSERT INTO dbo.outbox_event_control (scope, name, paused, changed_by, reason, c
 	})
 	if !strings.Contains(metrics, `outbox_paused{name="",scope="worker"} 1`) {
 		t.Errorf("/metrics does not show the worker's own pause:\n%s", metrics)
+	}
+	if code, ready := get(t, s.Process.Listen, "/readyz"); code != 200 || ready != "ready (paused)\n" {
+		t.Errorf("/readyz answers %d: %s", code, ready)
 	}
 }
 

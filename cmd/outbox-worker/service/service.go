@@ -95,20 +95,7 @@ func (s *Service) build(routes servicebus.Routes) (err error) {
 	if err != nil {
 		return fmt.Errorf("--sql-dsn: %w", err)
 	}
-	s.store, err = sqlserver.New(sqlserver.Config{
-		DB:            s.db,
-		Names:         settings.SQL.Names(),
-		Owner:         owner,
-		Version:       heartbeatVersion(),
-		Source:        source,
-		Destinations:  routes.Entities(),
-		Lease:         settings.Claim.Lease,
-		MaxEventBytes: settings.SQL.MaxEventBytes,
-		MaxBatchBytes: settings.SQL.MaxBatchBytes,
-		MaxAttempts:   settings.Claim.MaxAttempts,
-		Logger:        log,
-	})
-	if err != nil {
+	if s.store, err = sqlserver.New(s.storeConfig(routes, owner, source)); err != nil {
 		return err
 	}
 	if s.publisher, err = settings.ServiceBus.publisher(routes, source, log); err != nil {
@@ -124,6 +111,22 @@ func (s *Service) build(routes servicebus.Routes) (err error) {
 		Broker: s.publisher.Host() + " " + strings.Join(routes.Entities(), ", "),
 	}
 	return s.metrics.watch(s.worker)
+}
+
+func (s *Service) storeConfig(routes servicebus.Routes, owner, source string) sqlserver.Config {
+	return sqlserver.Config{
+		DB:            s.db,
+		Names:         s.settings.SQL.Names(),
+		Owner:         owner,
+		Version:       heartbeatVersion(),
+		Source:        source,
+		Destinations:  routes.Entities(),
+		Lease:         s.settings.Claim.Lease,
+		MaxEventBytes: s.settings.SQL.MaxEventBytes,
+		MaxBatchBytes: s.settings.SQL.MaxBatchBytes,
+		MaxAttempts:   s.settings.Claim.MaxAttempts,
+		Logger:        s.log,
+	}
 }
 
 func (s *Service) workerConfig(routes servicebus.Routes) worker.Config {
