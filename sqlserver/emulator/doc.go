@@ -80,25 +80,26 @@
 //
 // ONLINE, RESUMABLE, MAX_DURATION (the operation is done at once, under Sch-M, for
 // which WAIT_AT_LOW_PRIORITY really waits; StopRebuild has a resumable one stop),
-// SORT_IN_TEMPDB, DATA_COMPRESSION,
-// STATISTICS_NORECOMPUTE; FILLFACTOR, PAD_INDEX, ALLOW_PAGE_LOCKS and
-// OPTIMIZE_FOR_SEQUENTIAL_KEY, which sys.indexes shows; ROWLOCK and PAGLOCK;
-// the OPTION hints other than RECOMPILE and FORCE ORDER; SET LANGUAGE,
-// DATEFORMAT, CONTEXT_INFO, ARITHIGNORE, CURSOR_CLOSE_ON_COMMIT, FORCEPLAN and
-// QUERY_GOVERNOR_COST_LIMIT; RECOMPILE of procedures.
+// SORT_IN_TEMPDB, DATA_COMPRESSION, STATISTICS_NORECOMPUTE; FILLFACTOR, PAD_INDEX,
+// ALLOW_PAGE_LOCKS and OPTIMIZE_FOR_SEQUENTIAL_KEY, which sys.indexes shows; ROWLOCK
+// and PAGLOCK; the OPTION hints other than RECOMPILE and FORCE ORDER, save that
+// joins they leave no way for are refused; SET LANGUAGE, DATEFORMAT, CONTEXT_INFO,
+// ARITHIGNORE, CURSOR_CLOSE_ON_COMMIT, FORCEPLAN and QUERY_GOVERNOR_COST_LIMIT;
+// RECOMPILE of procedures.
 //
 // # Refused
 //
 // MERGE, cursors, INSTEAD OF and DDL triggers, COLUMNS_UPDATED, views, functions,
-// foreign keys, computed columns, partitions, temporal and memory-optimized
-// tables, columnstore, IGNORE_DUP_KEY,
-// ALLOW_ROW_LOCKS = OFF, FULL joins, CUBE and ROLLUP, window frames, FOR JSON and
-// FOR XML, methods of XML values, INSERT … EXEC, SELECT INTO a permanent table,
-// global #tables, strings in double quotes, COLLATE right behind a literal or a
-// variable, IMPLICIT_TRANSACTIONS, distributed transactions, MARS, other
-// databases, Query Store, GOTO, = ANY and = ALL; logins, users of Entra and other
-// default schemas than dbo, GRANT ALL, AS and on types; system procedures other than
-// sp_executesql, sp_prepare and its like, sp_sequence_get_range and sp_getapplock.
+// foreign keys, computed columns, partitions, temporal and memory-optimized tables,
+// columnstore, IGNORE_DUP_KEY, ALLOW_ROW_LOCKS = OFF, FULL joins, CUBE and ROLLUP,
+// window frames, FOR JSON and FOR XML, methods of XML values, INSERT … EXEC, SELECT
+// INTO a permanent table, global #tables, strings in double quotes, COLLATE right
+// behind a literal or a variable, IMPLICIT_TRANSACTIONS, distributed transactions,
+// MARS, other databases, Query Store, GOTO, = ANY and = ALL; USE HINT, TABLE HINT
+// and OPTIMIZE FOR a value; two NEXT VALUE FOR of one sequence in a row; aggregates
+// of columns of the query around; logins, users of Entra and other default schemas
+// than dbo, GRANT ALL, AS and on types; system procedures other than sp_executesql,
+// sp_prepare and its like, sp_sequence_get_range and sp_getapplock.
 //
 // # Where it is not SQL Server
 //
