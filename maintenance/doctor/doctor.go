@@ -1,6 +1,7 @@
 // Package doctor says whether an outbox can go live: every condition that the
 // worker relies on, checked where it can be checked, with what to do where it
-// does not hold. It changes nothing; the claim that it tries is rolled back.
+// does not hold. It changes nothing; the claim and the event that it tries are
+// rolled back.
 package doctor
 
 import (
@@ -128,6 +129,7 @@ var checks = []check{
 	{"table and indexes", (*visit).table},
 	{"rights", (*visit).rights},
 	{"rehearsal", (*visit).rehearsal},
+	{"claims beside writers", (*visit).besideWriters},
 	{"plan of the claim", (*visit).plan},
 	{"triggers and modules", (*visit).modules},
 	{"paused rebuilds", (*visit).rebuilds},

@@ -75,7 +75,7 @@ func TestAHealthyOutboxIsAGo(t *testing.T) {
 	}
 	for _, check := range []string{
 		"connection", "clock", "session options", "writable", "row versioning",
-		"accelerated recovery", "parameterization", "table and indexes", "rehearsal", "triggers", "modules", "procedure for writers", "paused rebuilds",
+		"accelerated recovery", "parameterization", "table and indexes", "rehearsal", "claims beside writers", "triggers", "modules", "procedure for writers", "paused rebuilds",
 		"lease and deadlines", "workers",
 	} {
 		if f := find(r, check); f.Verdict != doctor.OK || f.Remedy != "" {
