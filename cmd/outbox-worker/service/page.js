@@ -4,7 +4,8 @@ const stale = document.querySelector("#stale");
 
 async function refresh() {
   try {
-    const answer = await fetch("/", { cache: "no-store" });
+    // A worker that hangs, or a network that swallows, would be waited for without end.
+    const answer = await fetch("/", { cache: "no-store", signal: AbortSignal.timeout(5000) });
     if (!answer.ok) throw new Error(answer.status);
     const fresh = new DOMParser().parseFromString(await answer.text(), "text/html");
     document.title = fresh.title;
@@ -15,4 +16,11 @@ async function refresh() {
   }
 }
 
-setInterval(() => document.hidden || refresh(), 2000);
+// One at a time: an answer that was late must not take the place of a newer one.
+function soon() {
+  setTimeout(async () => {
+    if (!document.hidden) await refresh();
+    soon();
+  }, 2000);
+}
+soon();

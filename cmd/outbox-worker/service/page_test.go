@@ -3,11 +3,15 @@ package service_test
 import (
 	"bytes"
 	"context"
+	"fmt"
+	"net/http"
+	"net/http/httptest"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"regexp"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -114,10 +118,61 @@ func TestAPausedWorkerTellsTheBacklogsAge(t *testing.T) {
 	})
 }
 
-// A person's browser: the page is drawn and its script keeps it fresh.
-func TestStatusPageInABrowser(t *testing.T) {
+// browse runs a browser without a window until it has done what args say.
+func browse(t *testing.T, args ...string) string {
+	t.Helper()
 	browser, err := exec.LookPath("chromium")
 	if err != nil {
+		t.Skip("no chromium on this machine: what the page holds is checked without one")
+	}
+	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
+	defer cancel()
+	cmd := exec.CommandContext(ctx, browser, append([]string{
+		"--headless", "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run", "--disable-background-networking",
+		"--disable-component-update", "--disable-sync", "--user-data-dir=" + t.TempDir(), "--window-size=1000,900",
+	}, args...)...)
+	var stderr bytes.Buffer
+	cmd.Stderr = &stderr
+	out, err := cmd.Output()
+	if err != nil {
+		t.Fatalf("%v\n%s", err, stderr.String())
+	}
+	return string(out)
+}
+
+// A worker that hangs answers neither yes nor no.
+func TestStatusPageOfAWorkerThatHangs(t *testing.T) {
+	t.Parallel()
+	givenUp := make(chan struct{})
+	var once sync.Once // a slow machine may let it ask again
+	mux := http.NewServeMux()
+	mux.HandleFunc("GET /{$}", func(w http.ResponseWriter, q *http.Request) {
+		if q.Header.Get("Sec-Fetch-Mode") == "navigate" {
+			w.Header().Set("Content-Type", "text/html")
+			fmt.Fprint(w, `<p id="stale" hidden>old</p><main></main><img src="/late"><script src="/page.js" defer></script>`)
+			return
+		}
+		<-q.Context().Done()
+		once.Do(func() { close(givenUp) })
+	})
+	mux.HandleFunc("GET /page.js", func(w http.ResponseWriter, q *http.Request) { http.ServeFile(w, q, "page.js") })
+	// The page is done, and printed, with its picture.
+	mux.HandleFunc("GET /late", func(http.ResponseWriter, *http.Request) {
+		select {
+		case <-givenUp:
+		case <-time.After(patience):
+		}
+	})
+	server := httptest.NewServer(mux)
+	defer server.Close()
+	if dom := browse(t, "--dump-dom", server.URL); !strings.Contains(dom, `<p id="stale">`) {
+		t.Errorf("the page does not say that the worker hangs:\n%s", dom)
+	}
+}
+
+// A person's browser: the page is drawn and its script keeps it fresh.
+func TestStatusPageInABrowser(t *testing.T) {
+	if _, err := exec.LookPath("chromium"); err != nil {
 		t.Skip("no chromium on this machine: what the page holds is checked without one")
 	}
 	address := troubled(t)
@@ -125,25 +180,12 @@ func TestStatusPageInABrowser(t *testing.T) {
 	if keep := os.Getenv("OUTBOX_TEST_SCREENSHOT"); keep != "" {
 		shot = keep
 	}
-	run := func(args ...string) []byte {
-		t.Helper()
-		ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
-		defer cancel()
-		cmd := exec.CommandContext(ctx, browser, append([]string{
-			"--headless", "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run", "--disable-background-networking",
-			"--disable-component-update", "--disable-sync", "--user-data-dir=" + t.TempDir(), "--window-size=1000,900", "--virtual-time-budget=5000",
-		}, args...)...)
-		var stderr bytes.Buffer
-		cmd.Stderr = &stderr
-		out, err := cmd.Output()
-		if err != nil {
-			t.Fatalf("%v\n%s", err, stderr.String())
-		}
-		return out
+	run := func(args ...string) string {
+		return browse(t, append([]string{"--virtual-time-budget=5000"}, args...)...)
 	}
 	// The script has put the main part in anew by then; what it imported is shown
 	// as text still.
-	dom := string(run("--dump-dom", "http://"+address+"/"))
+	dom := run("--dump-dom", "http://"+address+"/")
 	if !strings.Contains(dom, "Destinations in trouble") || strings.Contains(dom, "<script>alert") || strings.Count(dom, "<main>") != 1 {
 		t.Errorf("the browser holds\n%s", dom)
 	}
