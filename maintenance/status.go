@@ -9,13 +9,17 @@ import (
 	"math"
 	"time"
 
+	"go.uber.org/zap"
+
 	"azsqloutbox/sqlserver"
 	"azsqloutbox/worker"
 )
 
 const (
-	// statusTypes bounds how many event types a status names.
+	// statusTypes is how many event types one request counts, and statusScans how
+	// many such requests a status makes.
 	statusTypes = 1000
+	statusScans = 20
 	// statusReceipts bounds how many claims it names; the oldest come first.
 	statusReceipts = 50
 	// failedByTypeCap is where counting failed events by type stops: the retry
@@ -310,18 +314,25 @@ func (s *Status) readBacklog(ctx context.Context, t Target, types map[string]*Ev
 		return err
 	}
 	defer store.Close()
-	pending, err := store.DiscoverPending(ctx, statusTypes)
-	if err != nil {
-		return err
+	var from worker.ScanPosition
+	for range statusScans {
+		pending, next, err := store.DiscoverPending(ctx, from, statusTypes)
+		if err != nil {
+			return err
+		}
+		backlog, err := store.Backlog(ctx, pending)
+		if err != nil {
+			return err
+		}
+		s.Pending, s.Waiting, s.Parked = backlog.Total, backlog.Waiting, backlog.Parked
+		for _, b := range backlog.Types {
+			e := ofType(types, b.EventType)
+			e.Pending, e.OldestSeconds = b.Pending, b.OldestAge.Seconds()
+		}
+		if from = next; next == nil {
+			return nil
+		}
 	}
-	backlog, err := store.Backlog(ctx, pending)
-	if err != nil {
-		return err
-	}
-	s.Pending, s.Waiting, s.Parked = backlog.Total, backlog.Waiting, backlog.Parked
-	for _, b := range backlog.Types {
-		e := ofType(types, b.EventType)
-		e.Pending, e.OldestSeconds = b.Pending, b.OldestAge.Seconds()
-	}
+	t.Logger.Warn("more event types are pending than a status names", zap.Int("named", statusScans*statusTypes))
 	return nil
 }

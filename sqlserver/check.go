@@ -129,7 +129,7 @@ func (s *Store) rehearse(ctx context.Context, tx *sql.Tx, st *statements) error 
 		{"flip", st.flipClaim, []any{noIDs, theClaim, sql.Named("owner", textParam(s.cfg.Owner)), noType, sql.Named("lease_ms", s.cfg.Lease.Milliseconds())}},
 		{"look for its own claim", st.findClaim, []any{theClaim}},
 		{"probe", st.pending, []any{sql.Named("types", anyTypes)}},
-		{"look for pending event types", st.discoverPending, []any{sql.Named("limit", 0)}},
+		{"look for pending event types", st.discoverPending, []any{sql.Named("begun", true), sql.Named("from", []byte{}), sql.Named("limit", 0)}},
 		{"count the backlog", st.backlogTypes, []any{sql.Named("types", anyTypes), sql.Named("cap", 1)}},
 		{"settle what was sent", st.settleSent, []any{sql.Named("claim_ids", textParam(`["`+none+`"]`))}},
 		{"settle", st.settle, []any{theClaim, sql.Named("returned", textParam("[]")), sql.Named("failed", textParam("[]"))}},

@@ -137,7 +137,7 @@ func TestIntegerEventTypes(t *testing.T) {
 	s := b.store()
 	b.add("7", 2)
 	b.add("-12", 1)
-	found, err := s.DiscoverPending(testContext(t), 10)
+	found, _, err := s.DiscoverPending(testContext(t), nil, 10)
 	if err != nil || strings.Join(found, " ") != "-12 7" {
 		t.Errorf("found %q, %v", found, err)
 	}
@@ -170,7 +170,7 @@ func TestUnicodeEventTypes(t *testing.T) {
 	if b.number("SELECT COUNT(*) FROM {events} WHERE event_type = CAST(@t AS NVARCHAR(100))", sql.Named("t", eventType)) != 1 {
 		t.Skip("this engine does not find an NVARCHAR text again")
 	}
-	found, err := s.DiscoverPending(testContext(t), 10)
+	found, _, err := s.DiscoverPending(testContext(t), nil, 10)
 	if err != nil || len(found) != 1 || found[0] != eventType {
 		t.Errorf("found %q, %v", found, err)
 	}

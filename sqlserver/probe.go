@@ -3,9 +3,14 @@ package sqlserver
 import (
 	"context"
 	"database/sql"
+	"encoding/binary"
 	"fmt"
+	"slices"
+	"unicode/utf16"
 
 	"go.uber.org/zap"
+
+	"azsqloutbox/worker"
 )
 
 // One seek a type that stops at its first entry. A plain read: under row
@@ -60,26 +65,38 @@ func (s *Store) Pending(ctx context.Context, types []string) ([]string, error) {
 
 // A skip scan: one seek per distinct type, however many events wait. A GROUP BY
 // would read the whole backlog. Every type is a result set of one row; the last
-// one, NULL, is the marker.
+// one, NULL, is the marker, and says whether the scan stopped before the end.
 //
 // A type is read as NVARCHAR, which loses nothing, but the next seek and the
 // claims need it in the column's type, which a variable has in the code page of
-// the database (see LostKeys). One that does not survive that is marked, and
-// passed by from its own row: a seek from the variable could find it for ever.
+// the database (see LostKeys). One that does not survive that is marked, not
+// counted, and passed by from its own row: a seek from the variable could find
+// it for ever. Types travel as the bytes of their UTF-16, as does @from: the
+// driver's strings cannot hold half a surrogate pair, and NVARCHAR can.
 const discoverPendingSQL = `DECLARE @next NVARCHAR(4000), @last {event_type_t}, @id {id_t}, @askable INT, @found INT = 0;
 
-SELECT /* outbox:DiscoverPending */ TOP (1) @next = e.event_type, @id = e.id
-FROM   {events} AS e WITH (INDEX({claim_index}))
-WHERE  e.status = 0
-AND    e.event_type IS NOT NULL
-ORDER BY e.event_type;
+IF @begun = 0
+    SELECT /* outbox:DiscoverPending */ TOP (1) @next = e.event_type, @id = e.id
+    FROM   {events} AS e WITH (INDEX({claim_index}))
+    WHERE  e.status = 0
+    AND    e.event_type IS NOT NULL
+    ORDER BY e.event_type;
+ELSE
+BEGIN
+    SET @last = CAST(CAST(@from AS NVARCHAR(4000)) AS {event_type_t});
+    SELECT /* outbox:DiscoverPending */ TOP (1) @next = e.event_type, @id = e.id
+    FROM   {events} AS e WITH (INDEX({claim_index}), FORCESEEK)
+    WHERE  e.status = 0
+    AND    e.event_type > @last
+    ORDER BY e.event_type;
+END;
 
 WHILE @next IS NOT NULL AND @found < @limit
 BEGIN
     SET @last = CAST(@next AS {event_type_t});
     SET @askable = CASE WHEN CONVERT(VARBINARY(MAX), CONVERT(NVARCHAR(4000), @last) + N'.') = CONVERT(VARBINARY(MAX), @next + N'.') THEN 1 ELSE 0 END;
-    SELECT /* outbox:DiscoverPending */ @next AS event_type, @askable AS askable;
-    SET @found = @found + 1;
+    SELECT /* outbox:DiscoverPending */ CONVERT(VARBINARY(8000), @next) AS event_type, @askable AS askable;
+    SET @found = @found + @askable;
     SET @next = NULL;
 
     IF @askable = 1
@@ -96,40 +113,51 @@ BEGIN
         ORDER BY e.event_type;
 END;
 
-SELECT /* outbox:DiscoverPending */ CAST(NULL AS NVARCHAR(4000)) AS event_type, 0 AS askable;`
+SELECT /* outbox:DiscoverPending */ CAST(NULL AS VARBINARY(8000)) AS event_type, CASE WHEN @next IS NULL THEN 0 ELSE 1 END AS more;`
 
 // DiscoverPending implements worker.Claimer. It leaves out, with a warning, a
 // type that no claim can ask for: one of a VARCHAR column with characters that
-// the database's code page does not have.
-func (s *Store) DiscoverPending(ctx context.Context, limit int) ([]string, error) {
-	var types []string
-	err := s.retrying(ctx, fmt.Sprintf("look for pending event types of %s", s.names), func(ctx context.Context) error {
-		types = nil
+// the database's code page does not have, and one of an NVARCHAR column that is
+// no Unicode.
+func (s *Store) DiscoverPending(ctx context.Context, from worker.ScanPosition, limit int) (types []string, next worker.ScanPosition, err error) {
+	err = s.retrying(ctx, fmt.Sprintf("look for pending event types of %s", s.names), func(ctx context.Context) error {
+		types, next = nil, nil
+		var last worker.ScanPosition
 		return s.session(ctx, func(ctx context.Context, conn *sql.Conn, st *statements) error {
-			rows, err := conn.QueryContext(ctx, st.discoverPending, sql.Named("limit", limit))
+			rows, err := conn.QueryContext(ctx, st.discoverPending, sql.Named("begun", from != nil), sql.Named("from", []byte(from)), sql.Named("limit", limit))
 			if err != nil {
 				return err
 			}
 			defer rows.Close()
 			for {
-				var t sql.NullString
-				var askable bool
+				var text []byte
+				var flag bool // askable; of the marker: more
 				if !rows.Next() {
 					if err := rows.Err(); err != nil {
 						return err
 					}
 					return errNoMarker
 				}
-				if err := rows.Scan(&t, &askable); err != nil {
+				if err := rows.Scan(&text, &flag); err != nil {
 					return err
 				}
-				if !t.Valid {
+				if text == nil {
+					if flag {
+						next = last
+					}
 					return drain(rows)
 				}
-				if askable {
-					types = append(types, t.String)
-				} else {
-					s.warnUnaskable(t.String)
+				t, unicode := utf16Text(text)
+				switch {
+				case !flag:
+					s.warnUnaskable(t, "the code page of the database does not have all its characters; make the column event_type NVARCHAR")
+				case !unicode:
+					s.warnUnaskable(t, "half a surrogate pair is in it (here \uFFFD), so it is no Unicode; correct event_type in those rows")
+				default:
+					types = append(types, t)
+				}
+				if flag {
+					last = text
 				}
 				if rows.Next() {
 					return fmt.Errorf("a type came with more than one row")
@@ -143,14 +171,24 @@ func (s *Store) DiscoverPending(ctx context.Context, limit int) ([]string, error
 			}
 		})
 	})
-	return types, err
+	return types, next, err
+}
+
+// utf16Text decodes what NVARCHAR holds, which need not be Unicode: then the
+// halves of surrogate pairs are U+FFFD, as the driver reads them.
+func utf16Text(b []byte) (text string, unicode bool) {
+	units := make([]uint16, len(b)/2)
+	for i := range units {
+		units[i] = binary.LittleEndian.Uint16(b[2*i:])
+	}
+	runes := utf16.Decode(units)
+	return string(runes), slices.Equal(utf16.Encode(runes), units)
 }
 
 // warnUnaskable says it once a type: the scan runs every second.
-func (s *Store) warnUnaskable(eventType string) {
+func (s *Store) warnUnaskable(eventType, why string) {
 	if _, said := s.unaskable.LoadOrStore(eventType, true); said {
 		return
 	}
-	s.log.Warn("events wait whose type no claim can ask for: the code page of the database does not have all its characters; make the column event_type NVARCHAR",
-		zap.String("event_type", eventType))
+	s.log.Warn("events wait whose type no claim can ask for: "+why, zap.String("event_type", eventType))
 }

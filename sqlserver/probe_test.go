@@ -37,7 +37,7 @@ func TestPending(t *testing.T) {
 func TestDiscoverPending(t *testing.T) {
 	b := newOutbox(t, scripts.Options{})
 	s := b.store()
-	if got, err := s.DiscoverPending(testContext(t), 10); err != nil || len(got) != 0 {
+	if got, _, err := s.DiscoverPending(testContext(t), nil, 10); err != nil || len(got) != 0 {
 		t.Errorf("of an empty table: %q, %v", got, err)
 	}
 	for _, eventType := range []string{"b", "a", "", "c"} {
@@ -45,13 +45,24 @@ func TestDiscoverPending(t *testing.T) {
 	}
 	b.add("done", 1)
 	claim(t, s, "done", 1)
-	got, err := s.DiscoverPending(testContext(t), 10)
-	if err != nil || !slices.Equal(got, []string{"", "a", "b", "c"}) {
+	got, next, err := s.DiscoverPending(testContext(t), nil, 10)
+	if next != nil || err != nil || !slices.Equal(got, []string{"", "a", "b", "c"}) {
 		t.Errorf("found %q, %v", got, err)
 	}
-	got, err = s.DiscoverPending(testContext(t), 2)
-	if err != nil || !slices.Equal(got, []string{"", "a"}) {
-		t.Errorf("found %q, %v with a limit of two", got, err)
+	// In parts it finds the same; the first one ends with the empty type.
+	got = nil
+	for parts := 1; ; parts++ {
+		part, after, err := s.DiscoverPending(testContext(t), next, 1)
+		if err != nil || len(part) != 1 {
+			t.Fatalf("part %d: %q, %v", parts, part, err)
+		}
+		got = append(got, part...)
+		if next = after; next == nil {
+			break
+		}
+	}
+	if !slices.Equal(got, []string{"", "a", "b", "c"}) {
+		t.Errorf("found %q one by one", got)
 	}
 }
 
@@ -338,6 +349,22 @@ func TestEqualTypes(t *testing.T) {
 	}
 }
 
+// Each is paired with the first of its kind; blanks at the end do not count. Ten
+// thousand take one sort, and not a comparison of each with each.
+func TestEqualTypesOfManyRoutes(t *testing.T) {
+	b := newOutbox(t, scripts.Options{})
+	b.recreate("event_type     /*event_type*/ VARCHAR(100)", "event_type VARCHAR(100) COLLATE Latin1_General_CI_AS")
+	types := []string{"order", "Order", "ordér", "ORDER  "}
+	for i := range 10_000 {
+		types = append(types, fmt.Sprintf("t%d", i))
+	}
+	types = append(types, "T7")
+	want := [][2]string{{"order", "Order"}, {"order", "ORDER  "}, {"t7", "T7"}}
+	if pairs, err := b.store().EqualTypes(testContext(t), types); err != nil || !slices.Equal(pairs, want) {
+		t.Errorf("equal are %q, %v", pairs, err)
+	}
+}
+
 // The key that was claimed chooses the route; the message says what the row says.
 func TestClaimedEventsKeepTheirOwnSpelling(t *testing.T) {
 	b := newOutbox(t, scripts.Options{})
@@ -379,7 +406,7 @@ func TestEventTypeOfAnotherCollation(t *testing.T) {
 	if got, err := s.Pending(testContext(t), types); err != nil || !slices.Equal(got, []string{"ORDER", "order"}) {
 		t.Errorf("pending %q, %v", got, err)
 	}
-	if got, err := s.DiscoverPending(testContext(t), 5); err != nil || !slices.Equal(got, []string{"ORDER", "order"}) {
+	if got, _, err := s.DiscoverPending(testContext(t), nil, 5); err != nil || !slices.Equal(got, []string{"ORDER", "order"}) {
 		t.Errorf("found %q, %v", got, err)
 	}
 	got, err := s.Backlog(testContext(t), types)

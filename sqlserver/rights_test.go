@@ -77,7 +77,7 @@ func useEverything(t *testing.T, without int) error {
 	if _, err := s.Pending(ctx, []string{"a"}); err != nil {
 		return err
 	}
-	if _, err := s.DiscoverPending(ctx, 5); err != nil {
+	if _, _, err := s.DiscoverPending(ctx, nil, 5); err != nil {
 		return err
 	}
 	if _, err := s.Backlog(ctx, []string{"a"}); err != nil {

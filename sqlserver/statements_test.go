@@ -63,7 +63,7 @@ var kinds = map[string]string{
 	"reapClaimSQL":          "SetCommand Declare Declare Declare Select If(Begin(Delete Set Select Update Set Update Set)) Select",
 	"retryDueSQL":           "Declare Declare Update Set Select",
 	"pendingSQL":            "Select",
-	"discoverPendingSQL":    "Declare Select While(Begin(Set Set Select Set Set If(Select Select))) Select",
+	"discoverPendingSQL":    "Declare If(Select Begin(Set Select)) While(Begin(Set Set Select Set Set If(Select Select))) Select",
 	"backlogTotalSQL":       "Select",
 	"backlogTypesSQL":       "Select",
 	"backlogFailedSQL":      "Declare Select",

@@ -3,6 +3,7 @@ package worker
 import (
 	"context"
 	"fmt"
+	"maps"
 	"slices"
 	"sync"
 	"time"
@@ -25,7 +26,9 @@ type catalog struct {
 	found        map[string]time.Time // when something of it was pending last
 	spelling     map[string]string    // of found types, once the column was asked
 	lastDiscover time.Time
+	position     ScanPosition // where the next scan goes on
 	unrouted     []string
+	round        map[string]bool // unrouted ones of the scan that is not at its end yet
 }
 
 const (
@@ -34,9 +37,12 @@ const (
 	// learnAfter is above what a worker that claims leaves between two scans, and
 	// below the time after which a backlog is counted again.
 	learnAfter = 10 * time.Second
-	// discoverLimit bounds what one skip scan brings. Of a table with more types
-	// pending at once, those first in its order are served first.
+	// discoverLimit bounds what one skip scan costs. Where more types are pending,
+	// the next one goes on behind the last: types that are not claimed, as of a pause
+	// or an open breaker, would hide all that come after them for ever.
 	discoverLimit = 1000
+	// unroutedScans bounds one look for types without a route.
+	unroutedScans = 10
 )
 
 func newCatalog(configured []string, discover bool) *catalog {
@@ -44,7 +50,7 @@ func newCatalog(configured []string, discover bool) *catalog {
 	slices.Sort(types)
 	return &catalog{
 		configured: slices.Compact(types), discover: discover,
-		found: make(map[string]time.Time), spelling: make(map[string]string),
+		found: make(map[string]time.Time), spelling: make(map[string]string), round: make(map[string]bool),
 	}
 }
 
@@ -61,30 +67,68 @@ func (c *catalog) check(ctx context.Context, store Keeper) error {
 	return nil
 }
 
-// pending asks the store which types have something pending. A skip scan finds
-// them all, known or not, so it takes the place of asking for the known ones;
-// it runs once a second, and always when sure is asked for.
-func (c *catalog) pending(ctx context.Context, store Store, sure bool) ([]string, error) {
+// pending asks the store which types have something pending. A skip scan that
+// sees all of them takes the place of asking for the known ones; it runs once a
+// second, and always when sure is asked for. An answer of none, with sure, is one
+// of a whole scan.
+func (c *catalog) pending(ctx context.Context, store Store, sure bool) (types []string, err error) {
 	now := time.Now()
 	c.mu.Lock()
 	known := c.known()
 	scan := c.discover && (sure || len(known) == 0 || now.Sub(c.lastDiscover) >= discoverEvery)
 	c.mu.Unlock()
-	if !scan {
-		types, err := store.Pending(ctx, known)
-		if err == nil {
-			c.note(types, now, false)
+	whole := false
+	if scan {
+		if types, whole, err = c.scan(ctx, store); err != nil {
+			return nil, err
 		}
-		return types, err
 	}
-	types, err := store.DiscoverPending(ctx, discoverLimit)
+	if !whole {
+		more, err := store.Pending(ctx, known)
+		if err != nil {
+			return nil, err
+		}
+		types = distinct(append(types, more...))
+	}
+	c.note(types, now, scan)
+	return types, nil
+}
+
+// scan goes on where the last one stopped, and once more from the beginning where
+// that brings it to the end. whole says that it has seen all types that were
+// pending. Whoever looks for work calls it, and learn beside it: a position that
+// both took is scanned twice.
+func (c *catalog) scan(ctx context.Context, store Store) (types []string, whole bool, err error) {
+	c.mu.Lock()
+	from := c.position
+	c.mu.Unlock()
+	types, next, err := store.DiscoverPending(ctx, from, discoverLimit)
+	if err == nil && from != nil && next == nil {
+		var first []string
+		from = nil
+		first, next, err = store.DiscoverPending(ctx, nil, discoverLimit)
+		types = append(types, first...)
+	}
 	if err == nil {
 		types, err = c.translate(ctx, store, types)
 	}
-	if err == nil {
-		c.note(types, now, true)
+	if err != nil {
+		return nil, false, err
 	}
-	return types, err
+	c.mu.Lock()
+	c.position = next
+	c.mu.Unlock()
+	return types, from == nil && next == nil, nil
+}
+
+// distinct keeps the first of each.
+func distinct(types []string) []string {
+	seen := make(map[string]bool, len(types))
+	return slices.DeleteFunc(types, func(t string) bool {
+		was := seen[t]
+		seen[t] = true
+		return was
+	})
 }
 
 // learn scans for types where nothing else has for so long: while all is paused,
@@ -127,7 +171,7 @@ func (c *catalog) note(types []string, now time.Time, scanned bool) {
 // column calls equal to it. The column is asked once for each type.
 func (c *catalog) translate(ctx context.Context, store Keeper, types []string) ([]string, error) {
 	if len(c.configured) == 0 {
-		return types, nil
+		return distinct(types), nil
 	}
 	c.mu.Lock()
 	var unknown []string
@@ -159,11 +203,9 @@ func (c *catalog) translate(ctx context.Context, store Keeper, types []string) (
 		if s, ok := c.spelling[t]; ok {
 			t = s
 		}
-		if !slices.Contains(out, t) {
-			out = append(out, t)
-		}
+		out = append(out, t)
 	}
-	return out, nil
+	return distinct(out), nil
 }
 
 // routed says whether a type has a route of its own, by this spelling.
@@ -181,24 +223,41 @@ func (c *catalog) known() []string {
 }
 
 // findUnrouted returns the types that have something pending but no route, and
-// whether that differs from the last time.
+// whether that differs from the last time. Where there are more types than one look
+// may scan, the next look goes on, and those of the last whole scan stay until it
+// has come to the end again.
 func (c *catalog) findUnrouted(ctx context.Context, store Store) (types []string, news bool, err error) {
-	all, err := store.DiscoverPending(ctx, discoverLimit)
-	if err == nil {
-		all, err = c.translate(ctx, store, all)
-	}
-	if err != nil {
-		return nil, false, err
+	for range unroutedScans {
+		found, next, err := store.DiscoverPending(ctx, c.position, discoverLimit)
+		if err == nil {
+			found, err = c.translate(ctx, store, found)
+		}
+		if err != nil {
+			return nil, false, err
+		}
+		for _, t := range found {
+			if !c.routed(t) {
+				c.round[t] = true
+			}
+		}
+		if c.position = next; next == nil {
+			break
+		}
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	types = slices.DeleteFunc(all, c.routed)
+	types = slices.AppendSeq(make([]string, 0, len(c.round)), maps.Keys(c.round))
+	if c.position == nil {
+		clear(c.round)
+	} else {
+		types = distinct(append(types, c.unrouted...))
+	}
 	slices.Sort(types)
 	news = !slices.Equal(types, c.unrouted)
 	c.unrouted = types
 	// They are not asked for, so nothing else keeps this list short.
-	for t := range c.spelling {
-		if !slices.Contains(types, c.spelling[t]) && !c.routed(c.spelling[t]) {
+	for t, s := range c.spelling {
+		if _, pending := slices.BinarySearch(types, s); !pending && !c.routed(s) {
 			delete(c.spelling, t)
 		}
 	}

@@ -34,8 +34,10 @@ type Claimer interface {
 	// seek a type. Locked rows may count as pending.
 	Pending(ctx context.Context, types []string) ([]string, error)
 	// DiscoverPending returns up to limit distinct event types that have
-	// something pending, by a skip scan of the claim index.
-	DiscoverPending(ctx context.Context, limit int) ([]string, error)
+	// something pending, by a skip scan of the claim index. It begins behind from,
+	// or with the first type where that is nil. A nil next says that the scan came
+	// to the end.
+	DiscoverPending(ctx context.Context, from ScanPosition, limit int) (types []string, next ScanPosition, err error)
 	// Claim takes up to req.Batch pending events in id order, skipping what
 	// other claims hold, flips them and writes their receipt, in one
 	// transaction. When it returns, the transaction is over: either the events
@@ -45,6 +47,10 @@ type Claimer interface {
 	// the last id.
 	Claim(ctx context.Context, req ClaimRequest) (Claim, error)
 }
+
+// ScanPosition is where a scan of event types stopped. Only the Store that gave it
+// can read it.
+type ScanPosition []byte
 
 // Settler ends claims.
 type Settler interface {
@@ -63,9 +69,9 @@ type Keeper interface {
 	// everything the worker does, and that the table, its indexes and its
 	// columns are what the statements need.
 	Check(ctx context.Context) error
-	// EqualTypes returns the pairs of event types that the table's column calls
-	// equal under its own collation and type: a claim of one takes the rows of
-	// the other. It fails for a type that the column cannot hold.
+	// EqualTypes returns the event types that the table's column calls equal to an
+	// earlier one of the list, each behind the first of those, under its own collation
+	// and type: a claim of one takes the rows of the other. It fails for a type that the column cannot hold.
 	EqualTypes(ctx context.Context, eventTypes []string) ([][2]string, error)
 	// Reap gives the events of receipts whose lease is over back to PENDING, in
 	// small transactions until none is left or ctx ends. The request that looks for

@@ -3,6 +3,7 @@ package worker
 import (
 	"context"
 	"fmt"
+	"maps"
 	"math"
 	"slices"
 	"strings"
@@ -140,8 +141,13 @@ func (s *fakeStore) stick(call string, nth int, d time.Duration) {
 }
 
 // same compares as the column does.
-func (s *fakeStore) same(a, b string) bool {
-	return a == b || s.foldCase && strings.EqualFold(a, b)
+func (s *fakeStore) same(a, b string) bool { return s.folded(a) == s.folded(b) }
+
+func (s *fakeStore) folded(t string) string {
+	if s.foldCase {
+		return strings.ToLower(t)
+	}
+	return t
 }
 
 func (s *fakeStore) called(call string) int {
@@ -190,35 +196,44 @@ func (s *fakeStore) Pending(ctx context.Context, types []string) ([]string, erro
 	if err := s.enter(ctx, "Pending"); err != nil {
 		return nil, err
 	}
+	waiting := make(map[string]bool)
+	for _, t := range s.pendingTypes() {
+		waiting[s.folded(t)] = true
+	}
 	var pending []string
-	for _, row := range s.pendingTypes() {
-		for _, t := range types {
-			if s.same(row, t) {
-				pending = append(pending, t)
-			}
+	for _, t := range types {
+		if waiting[s.folded(t)] {
+			pending = append(pending, t)
 		}
 	}
 	return pending, nil
 }
 
-func (s *fakeStore) DiscoverPending(ctx context.Context, limit int) ([]string, error) {
+func (s *fakeStore) DiscoverPending(ctx context.Context, from ScanPosition, limit int) (types []string, next ScanPosition, err error) {
 	if err := s.enter(ctx, "DiscoverPending"); err != nil {
-		return nil, err
+		return nil, nil, err
 	}
-	return s.pendingTypes(), nil
+	types = s.pendingTypes()
+	if from != nil {
+		types = slices.DeleteFunc(types, func(t string) bool { return t <= string(from) })
+	}
+	if len(types) > limit {
+		types = types[:limit]
+		next = ScanPosition(types[limit-1])
+	}
+	return types, next, nil
 }
 
 func (s *fakeStore) pendingTypes() []string {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	var types []string
+	types := make(map[string]bool)
 	for _, r := range s.rows {
-		if r.status == "pending" && !slices.Contains(types, r.event.Type) {
-			types = append(types, r.event.Type)
+		if r.status == "pending" {
+			types[r.event.Type] = true
 		}
 	}
-	slices.Sort(types)
-	return types
+	return slices.Sorted(maps.Keys(types))
 }
 
 func (s *fakeStore) Claim(ctx context.Context, req ClaimRequest) (Claim, error) {
@@ -308,11 +323,12 @@ func (s *fakeStore) EqualTypes(ctx context.Context, types []string) (pairs [][2]
 	if err := s.enter(ctx, "EqualTypes"); err != nil {
 		return nil, err
 	}
-	for i, a := range types {
-		for _, b := range types[i+1:] {
-			if strings.EqualFold(a, b) {
-				pairs = append(pairs, [2]string{a, b})
-			}
+	first := make(map[string]string, len(types))
+	for _, t := range types {
+		if one, was := first[strings.ToLower(t)]; was {
+			pairs = append(pairs, [2]string{one, t})
+		} else {
+			first[strings.ToLower(t)] = t
 		}
 	}
 	return pairs, nil
