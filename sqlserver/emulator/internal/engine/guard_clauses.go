@@ -82,7 +82,7 @@ func (g *guard) options(word string) *sqlError {
 		}
 	case needsNumber[before] && (word[0] < '0' || word[0] > '9'):
 		return errNear(g.token)
-	case before == "RECOMPILE", before[0] >= '0' && before[0] <= '9':
+	case before == "RECOMPILE", before[0] >= '0' && before[0] <= '9' && word != ".":
 		return errNear(g.token)
 	}
 	return nil
