@@ -31,6 +31,8 @@ type SchemaReport struct {
 	Must     int                 `json:"must"`
 	Should   int                 `json:"should"`
 	Findings []sqlserver.Finding `json:"findings"`
+	// Notes are sentences about what needs no mending.
+	Notes []string `json:"notes"`
 }
 
 // SchemaChange is what Apply does, or did.
@@ -42,6 +44,8 @@ type SchemaChange struct {
 	// Left are the findings that a person has to mend.
 	Left []sqlserver.Finding `json:"left"`
 	Must int                 `json:"must"`
+	// Notes are those of the report.
+	Notes []string `json:"notes"`
 }
 
 // SchemaStep adds one thing.
@@ -63,13 +67,14 @@ func (s Schema) Check(ctx context.Context) (SchemaReport, error) {
 }
 
 func (s Schema) inspect(ctx context.Context, d *sqlserver.Dedicated) (SchemaReport, error) {
-	r := SchemaReport{Table: s.Names.String(), Findings: []sqlserver.Finding{}}
+	r := SchemaReport{Table: s.Names.String(), Findings: []sqlserver.Finding{}, Notes: []string{}}
 	err := d.Use(ctx, "look at the schema of "+r.Table, func(conn *sql.Conn) error {
 		found, err := sqlserver.Inspect(ctx, conn, sqlserver.InspectOptions{
 			Names: s.Names, Types: s.Types, BlockSize: s.BlockSize, ScanStatus: s.ScanStatus,
 		})
 		r.Edition, r.Rows = found.Edition.String(), found.Rows
 		r.Findings = append(r.Findings, found.Findings...)
+		r.Notes = append(r.Notes, found.Notes...)
 		return err
 	})
 	r.Must, r.Should = count(r.Findings)
@@ -94,7 +99,7 @@ func (s Schema) Plan(ctx context.Context) (SchemaChange, error) {
 }
 
 func planned(r SchemaReport) SchemaChange {
-	c := SchemaChange{Table: r.Table, Steps: []SchemaStep{}, Left: []sqlserver.Finding{}}
+	c := SchemaChange{Table: r.Table, Steps: []SchemaStep{}, Left: []sqlserver.Finding{}, Notes: r.Notes}
 	for _, f := range r.Findings {
 		if f.Adds {
 			c.Steps = append(c.Steps, SchemaStep{Object: f.Object, SQL: f.SQL, Advice: f.Advice})

@@ -136,6 +136,9 @@ func TestSchemaCheckFinds(t *testing.T) {
 		"local time": {"ALTER TABLE {events} DROP CONSTRAINT DF_outbox_event_created_at; ALTER TABLE {events} ADD CONSTRAINT DF_c DEFAULT (GETDATE()) FOR created_at", maintenance.Schema{}, []string{
 			"should column dbo.outbox_event.created_at: the default of created_at is (getdate())",
 		}},
+		"no time": {"ALTER TABLE {events} DROP CONSTRAINT DF_outbox_event_created_at; ALTER TABLE {events} ADD CONSTRAINT DF_c DEFAULT ('1900-01-01') FOR created_at", maintenance.Schema{}, []string{
+			"should column dbo.outbox_event.created_at: the default of created_at is ('1900-01-01'), the same for every event",
+		}},
 		"a column of their own": {"ALTER TABLE {events} ADD tenant INT NOT NULL CONSTRAINT DF_t DEFAULT (0); ALTER TABLE {events} DROP CONSTRAINT DF_t; ALTER TABLE {events} ADD note INT NULL", maintenance.Schema{}, []string{
 			"should column dbo.outbox_event.tenant: the column tenant is NOT NULL without a default",
 		}},

@@ -72,7 +72,7 @@ func TestCheckFindsWhatIsWrong(t *testing.T) {
 		says   string
 		class  sqlserver.Class
 	}{
-		"no table":         {"DROP TABLE {events}", "cannot be seen", sqlserver.Permanent},
+		"no table":         {"DROP TABLE {events}", "outboxctl schema apply --table", sqlserver.Permanent},
 		"no receipts":      {"DROP TABLE {receipts}", "_claim", sqlserver.Permanent},
 		"no workers":       {"DROP TABLE {workers}", "_worker", sqlserver.Permanent},
 		"no controls":      {"DROP TABLE {controls}", "_control", sqlserver.Permanent},

@@ -154,13 +154,13 @@ var knownErrors = map[int32]known{
 	37396: {class: Reconnect, advice: "the access token has expired"},
 
 	// The claim index. hints-transact-sql-table.md and create-index-transact-sql.md.
-	308:  {class: IndexUnusable, advice: "the index is not there: run scripts/001_outbox.sql, or wait for the migration that is rebuilding it"},
+	308:  {class: IndexUnusable, advice: "the index is not there: outboxctl schema apply says how it is made, or a migration is rebuilding it and has only to be waited for"},
 	315:  {class: IndexUnusable, advice: "the index is disabled: rebuild it"},
 	8622: {class: IndexUnusable, advice: "the index does not match the statement: its filter must be status = 0, its key (event_type, id), and the SET options those that filtered indexes need"},
 
 	// What a person has to mend.
 	207:   {class: Permanent, advice: "a column is missing: outboxctl schema check names it, schema apply adds it"},
-	208:   {class: Permanent, advice: "the table is missing, has another name, or the login has no right to see it: run scripts/001_outbox.sql; for OPENJSON, the compatibility level is below 130"},
+	208:   {class: Permanent, advice: "the table is missing, has another name, or the login has no right to see it: outboxctl schema apply, with the same --schema and --table, shows what is missing and adds it with --execute; if it is OPENJSON that is not known, the compatibility level is below 130"},
 	229:   {class: Permanent, denied: true, advice: "the login lacks a right"},
 	230:   {class: Permanent, denied: true, advice: "the login lacks a right on a column"},
 	262:   {class: Permanent, denied: true, advice: "the login lacks a right in the database"},
@@ -262,10 +262,11 @@ func isAnswer(err error) bool {
 	return errors.Is(err, errNothingToCommit) || errors.Is(err, worker.ErrLeaseLost)
 }
 
-func missingTable(name string) error {
+func missingTable(names Names) error {
 	return &Error{
-		Number: 208, Class: Permanent, Advice: knownErrors[208].advice,
-		err: fmt.Errorf("the table %s cannot be seen", name),
+		Number: 208, Class: Permanent,
+		Advice: "it is missing, has another name, or the login has no right to see it; outboxctl schema apply" + names.Flags() + " --execute makes one of this name",
+		err:    fmt.Errorf("the table %s cannot be seen", names),
 	}
 }
 

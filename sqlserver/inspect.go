@@ -34,6 +34,8 @@ type Inspection struct {
 	// Findings are in the order in which they are mended best.
 	Findings []Finding
 	Edition  Edition
+	// Notes are what is as it may be and yet not as Types have it: sentences.
+	Notes []string
 	// Rows of the event table, by the catalog; 0 where it is missing.
 	Rows int64
 }
@@ -134,6 +136,7 @@ func (i *inspector) events(ctx context.Context) error {
 	i.add(nullability(columns, table)...)
 	i.add(defaultDefects(columns, defaults, names, i.script.Events.Columns)...)
 	i.payload(columns)
+	i.otherPayload(columns)
 	if err := i.status(ctx, columns); err != nil {
 		return err
 	}
@@ -237,6 +240,23 @@ func (i *inspector) payload(columns map[string]column) {
 			}})
 		}
 	}
+}
+
+// otherPayload says that Types are those of a new table: the column that is there
+// stays as it is. An index that holds a column keeps its type (sql-docs,
+// alter-table-transact-sql.md, "ALTER COLUMN").
+func (i *inspector) otherPayload(columns map[string]column) {
+	c, ok := columns["payload"]
+	want := i.o.Types.Payload
+	if !ok || want == "" || strings.EqualFold(want, c.declaration()) {
+		return
+	}
+	null := " NOT NULL"
+	if c.nullable {
+		null = " NULL"
+	}
+	i.Notes = append(i.Notes, fmt.Sprintf("payload is %s and stays so: %s is for a table that is made. To change it: ALTER TABLE %s ALTER COLUMN payload %s%s%s; an index that holds the column may refuse that (error 5074): drop it, change the column, schema apply makes it again, and workers wait meanwhile",
+		c.declaration(), want, i.o.Events(), want, c.collate(), null))
 }
 
 func (i *inspector) status(ctx context.Context, columns map[string]column) error {

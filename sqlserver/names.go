@@ -30,6 +30,34 @@ func (n Names) WithDefaults() Names {
 	return n
 }
 
+// Flags are what tells outboxctl of these names, with a blank before each: none for
+// those of scripts/001_outbox.sql.
+func (n Names) Flags() string {
+	n, standard := n.WithDefaults(), Names{}.WithDefaults()
+	var b strings.Builder
+	for _, f := range []struct{ flag, name, standard string }{
+		{"schema", n.Schema, standard.Schema},
+		{"table", n.Table, standard.Table},
+		{"claim-index", n.ClaimIndex, standard.ClaimIndex},
+		{"retry-index", n.RetryIndex, standard.RetryIndex},
+	} {
+		if f.name != f.standard {
+			fmt.Fprintf(&b, " --%s %s", f.flag, shellWord(f.name))
+		}
+	}
+	return b.String()
+}
+
+// shellWord is a name as a shell takes it.
+func shellWord(name string) string {
+	for _, c := range name {
+		if c != '_' && c != '-' && c != '.' && (c < '0' || c > '9') && (c < 'A' || c > 'Z') && (c < 'a' || c > 'z') {
+			return "'" + strings.ReplaceAll(name, "'", `'\''`) + "'"
+		}
+	}
+	return name
+}
+
 // longestIdentifier is a sysname in characters (sql-docs,
 // database-identifiers.md).
 const longestIdentifier = 128

@@ -4,6 +4,7 @@ import (
 	"context"
 	"database/sql"
 	"fmt"
+	"regexp"
 	"slices"
 	"strings"
 
@@ -49,6 +50,9 @@ func readDefaults(ctx context.Context, conn *sql.Conn, tableName string) (map[st
 // written are the columns that Writer and the procedure give values.
 var written = []string{"id", "aggregate_type", "aggregate_id", "event_type", "payload", "headers"}
 
+// called finds a function in a default: what has none is a constant.
+var called = regexp.MustCompile(`[a-z0-9_\]]\s*\(`)
+
 // defaultDefects are about inserts that do not name every column, as those of
 // Writer and the procedure.
 func defaultDefects(columns map[string]column, defaults map[string]columnDefault, names Names, definitions []scripts.ColumnDefinition) []defect {
@@ -61,7 +65,11 @@ func defaultDefects(columns map[string]column, defaults map[string]columnDefault
 	if d := defaults["status"]; d.there && d.text != "" && normalFilter(d.text) != "0" {
 		add(Must, "status", fmt.Sprintf("the default of status is %s: an event that does not name its status is never claimed; 0 is PENDING", d.text), "", "drop the default and make it 0", false)
 	}
-	if d := defaults["created_at"]; d.there && strings.Contains(strings.ToLower(d.text), "getdate") {
+	switch d, text := defaults["created_at"], strings.ToLower(defaults["created_at"].text); {
+	case d.there && text != "" && !called.MatchString(text):
+		add(Should, "created_at", fmt.Sprintf("the default of created_at is %s, the same for every event: an id that is used twice then has one MessageID, and duplicate detection drops the second event", d.text), "",
+			"drop the default and make it SYSUTCDATETIME()", false)
+	case strings.Contains(text, "getdate") || strings.Contains(text, "sysdatetime"):
 		add(Should, "created_at", fmt.Sprintf("the default of created_at is %s, the server's local time: MessageIDs and ages are made from UTC", d.text), "",
 			"Azure SQL runs in UTC; elsewhere make it SYSUTCDATETIME()", false)
 	}

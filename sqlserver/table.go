@@ -55,7 +55,7 @@ func readTable(ctx context.Context, q querier, names Names) (*table, error) {
 		return nil, err
 	}
 	if len(columns) == 0 {
-		return nil, missingTable(names.String())
+		return nil, missingTable(names)
 	}
 	var missing []string
 	for _, name := range neededColumns {

@@ -10,12 +10,12 @@ import (
 type schemaCmd struct {
 	Print schemaPrintCmd `cmd:"" help:"Print the script that makes the table, for a DBA."`
 	Check schemaCheckCmd `cmd:"" help:"Find what is missing, breaks the worker, or costs too much. Exits 3 when something must be mended."`
-	Apply schemaApplyCmd `cmd:"" help:"Add what is missing, and nothing else: show the plan, or do it with --execute."`
+	Apply schemaApplyCmd `cmd:"" help:"Add what is missing, and nothing else: show the plan, or do it with --execute. Exits 3 when something that must be mended is left."`
 }
 
 // tableTypes are what of the table is open to choice.
 type tableTypes struct {
-	Payload       string `env:"-" default:"VARCHAR(2000)" help:"Type of payload: VARCHAR(n), NVARCHAR(n) or either with MAX. headers are VARCHAR(2000), or NVARCHAR(2000) beside a Unicode payload."`
+	Payload       string `env:"-" placeholder:"VARCHAR(2000)" help:"Type of payload: VARCHAR(n), NVARCHAR(n) or either with MAX; VARCHAR(2000) without it. headers are VARCHAR(2000), or NVARCHAR(2000) beside a Unicode payload."`
 	Collation     string `env:"-" default:"Latin1_General_100_BIN2_UTF8" help:"Collation of payload and headers; database_default takes the database's."`
 	EventType     string `env:"-" default:"VARCHAR(100)" help:"Type of event_type: VARCHAR(n), NVARCHAR(n), SMALLINT, INT or BIGINT."`
 	Aggregate     string `env:"-" default:"VARCHAR(100)" help:"Type of aggregate_type and aggregate_id: VARCHAR(n) or NVARCHAR(n)."`

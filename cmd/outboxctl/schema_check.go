@@ -61,6 +61,7 @@ func writeReport(out io.Writer, r maintenance.SchemaReport) error {
 	} else {
 		fmt.Fprintf(&b, "\n%d must be mended, %d should.\n", r.Must, r.Should)
 	}
+	writeNotes(&b, r.Notes)
 	_, err := io.WriteString(out, b.String())
 	return err
 }
@@ -101,7 +102,13 @@ func (c *schemaApplyCmd) Run(ctx context.Context, a *app) error {
 		if err != nil {
 			return err
 		}
-		return a.result(plan, func(out io.Writer) error { return writeChange(out, plan) })
+		if err := a.result(plan, func(out io.Writer) error { return writeChange(out, plan) }); err != nil {
+			return err
+		}
+		if plan.Must > 0 {
+			return errFound
+		}
+		return nil
 	}
 	report, done := a.progress()
 	schema.Progress = report
@@ -154,6 +161,7 @@ func writeChange(out io.Writer, c maintenance.SchemaChange) error {
 		b.WriteString("\nLeft to you:\n")
 		writeFindings(&b, c.Left)
 	}
+	writeNotes(&b, c.Notes)
 	_, err := io.WriteString(out, b.String())
 	return err
 }

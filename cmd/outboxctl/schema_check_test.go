@@ -112,7 +112,11 @@ func TestSchemaApplyLeavesThingsToAPerson(t *testing.T) {
 	if _, err := stack.SQL.Exec(t.Context(), "ALTER TABLE dbo.outbox_event ALTER COLUMN processed_at DATETIME2(0) NULL"); err != nil {
 		t.Fatal(err)
 	}
-	code, stdout, _ := outboxctl(t, "schema", "apply", "--execute", "--sql-dsn="+stack.SQL.DSN())
+	code, stdout, _ := outboxctl(t, "schema", "apply", "--sql-dsn="+stack.SQL.DSN())
+	if code != exitFound || !strings.Contains(stdout, "Left to you:\n\nMUST") {
+		t.Errorf("the plan: exit %d:\n%s", code, stdout)
+	}
+	code, stdout, _ = outboxctl(t, "schema", "apply", "--execute", "--sql-dsn="+stack.SQL.DSN())
 	if code != exitFound || !strings.Contains(stdout, "index IX_outbox_retry  added\n") || !strings.Contains(stdout, "processed_at is DATETIME2(0), must be DATETIME2(3) or finer") {
 		t.Errorf("exit %d:\n%s", code, stdout)
 	}
@@ -129,6 +133,36 @@ func TestSchemaCheckUsage(t *testing.T) {
 		code, stdout, stderr := outboxctl(t, args...)
 		if code != exitUsage || stdout != "" || strings.Count(stderr, "\n") != 1 {
 			t.Errorf("%v: exit %d, stdout %q, stderr %q", args, code, stdout, stderr)
+		}
+	}
+}
+
+// A type that is asked for changes no column that is there; it is said, and how to.
+func TestSchemaSaysThatTheTypesAreForANewTable(t *testing.T) {
+	stack := newStack(t, local.Config{})
+	dsn := "--sql-dsn=" + stack.SQL.DSN()
+	const alter = "ALTER TABLE [dbo].[outbox_event] ALTER COLUMN payload VARCHAR(MAX) COLLATE Latin1_General_100_BIN2_UTF8 NOT NULL"
+	for _, command := range []string{"check", "apply"} {
+		code, stdout, stderr := outboxctl(t, "schema", command, "--payload=varchar(max)", dsn)
+		if code != exitDone || !strings.Contains(stdout, "Notes:\n  * payload is VARCHAR(2000) and stays so") || !strings.Contains(stdout, alter) {
+			t.Errorf("schema %s: exit %d:\n%s%s", command, code, stdout, stderr)
+		}
+		if _, stdout, _ := outboxctl(t, "schema", command, dsn); strings.Contains(stdout, "Note") {
+			t.Errorf("schema %s without --payload:\n%s", command, stdout)
+		}
+	}
+}
+
+// A table of another name is made by schema apply, not by the script of the usual name.
+func TestAMissingTableIsToldWithItsName(t *testing.T) {
+	dsn := "--sql-dsn=" + newStack(t, local.Config{}).SQL.DSN()
+	for command, want := range map[string]string{
+		"status": "outboxctl schema apply, with the same --schema and --table",
+		"doctor": "outboxctl schema apply --table foo --execute",
+	} {
+		_, stdout, stderr := outboxctl(t, command, "--table=foo", dsn)
+		if said := stdout + stderr; !strings.Contains(said, want) || strings.Contains(said, "001_outbox") || strings.Contains(said, "CREATE TABLE") {
+			t.Errorf("%s:\n%s", command, said)
 		}
 	}
 }

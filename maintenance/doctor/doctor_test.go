@@ -123,7 +123,7 @@ func TestWhatStandsAgainst(t *testing.T) {
 		remedy  string
 	}{
 		"no claim index": {
-			damage: "DROP INDEX IX_outbox_claim ON dbo.outbox_event", check: "index IX_outbox_claim", verdict: doctor.NoGo, found: "not there", remedy: "CREATE NONCLUSTERED INDEX",
+			damage: "DROP INDEX IX_outbox_claim ON dbo.outbox_event", check: "index IX_outbox_claim", verdict: doctor.NoGo, found: "not there", remedy: "outboxctl schema apply --execute adds it",
 		},
 		"rehearsal": {
 			damage: "DROP TABLE dbo.outbox_event_control", check: "rehearsal", verdict: doctor.NoGo, found: "outbox_event_control", remedy: "a worker would say",
@@ -317,7 +317,7 @@ func TestMissingRights(t *testing.T) {
 	dsn := regexp.MustCompile(`//[^@]*@`).ReplaceAllString(stack.SQL.DSN(), "//less:Less-Pass-12@")
 	r := examine(t, open(t, dsn), nil)
 	f := find(r, "rights")
-	if f.Verdict != doctor.NoGo || !strings.Contains(f.Found, "lacks UPDATE on [dbo].[outbox_event], DELETE on [dbo].[outbox_event_claim]") {
+	if f.Verdict != doctor.NoGo || !strings.Contains(f.Found, "lacks UPDATE on [dbo].[outbox_event], DELETE on [dbo].[outbox_event_claim]") || !strings.Contains(f.Remedy, "outboxctl doctor --grants prints") {
 		t.Errorf("rights: %+v", f)
 	}
 	if f := find(r, "rehearsal"); f.Verdict != doctor.NoGo {

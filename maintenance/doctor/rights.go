@@ -75,10 +75,10 @@ func (v *visit) rights(ctx context.Context) ([]Finding, error) {
 	switch {
 	case len(missing) > 0:
 		return one(check, NoGo, whose+" lacks "+strings.Join(missing, ", "),
-			"run scripts/090_grants.sql and add the worker's user to its role (the script is in this report)"), nil
+			"run the script that outboxctl doctor --grants"+v.Names.Flags()+" prints, and add the worker's user to its role"), nil
 	case excess != "":
 		return one(check, Warn, whose+" has all that a worker needs and more: "+strings.TrimSuffix(excess, "; ")+". Fine for the person who looks, not for a worker",
-			"run doctor as the worker's identity, or give it the role of scripts/090_grants.sql and nothing else"), nil
+			"run doctor as the worker's identity, or give it the role that outboxctl doctor --grants"+v.Names.Flags()+" makes and nothing else"), nil
 	}
 	return one(check, OK, whose+" has what a worker needs, and none of what could do harm", ""), nil
 }

@@ -40,9 +40,13 @@ func (v *visit) table(ctx context.Context) ([]Finding, error) {
 		if d.Severity == sqlserver.Must {
 			verdict = NoGo
 		}
+		remedy := d.SQL
+		if d.Adds { // pages of DDL, of a table that is missing
+			remedy = "outboxctl schema apply" + v.Names.Flags() + " --execute adds it; without --execute it shows the SQL"
+		}
 		found = append(found, Finding{
 			Check: d.Object, Verdict: verdict, Found: d.Problem,
-			Remedy: strings.TrimSpace(d.Advice + "\n" + d.SQL),
+			Remedy: strings.TrimSpace(d.Advice + "\n" + remedy),
 		})
 	}
 	return found, nil
