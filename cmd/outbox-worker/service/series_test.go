@@ -54,14 +54,18 @@ func TestWhichEventTypesAreShown(t *testing.T) {
 			others: otherBacklog{Types: 200, Pending: 200, OldestAge: 200 * time.Second, routed: 198, unrouted: 2},
 		},
 		"a little older does not change places": {
-			counts: [][]worker.TypeBacklog{types(n), aged(types(n), "t0100", 201*time.Second)}, own: first,
-			others: otherBacklog{Types: 200, Pending: 200, OldestAge: 201 * time.Second, routed: 200},
+			counts: [][]worker.TypeBacklog{types(n), aged(types(n), "t0100", 300*time.Second)}, own: first,
+			others: otherBacklog{Types: 200, Pending: 200, OldestAge: 300 * time.Second, routed: 200},
 		},
 		"twice as old does": {
 			counts: [][]worker.TypeBacklog{types(n), aged(types(n), "t0100", 404*time.Second)}, own: append(slices.Clone(first[:ownSeries-1]), "t0100"),
 			others: otherBacklog{Types: 200, Pending: 200, OldestAge: 201 * time.Second, routed: 200},
 		},
-		"what waits for nothing keeps its place until it is needed": {
+		"what waits for nothing keeps its place from what has just come": {
+			counts: [][]worker.TypeBacklog{types(ownSeries), aged(aged(types(n)[:ownSeries+1], "t0099", 0), "t0100", time.Second/2)}, own: first,
+			others: otherBacklog{Types: 1, Pending: 1, OldestAge: time.Second / 2, routed: 1},
+		},
+		"what waits for nothing loses its place to what waits": {
 			counts: [][]worker.TypeBacklog{types(ownSeries), aged(types(n)[:ownSeries+1], "t0099", 0)}, own: append(slices.Clone(first[:ownSeries-1]), "t0100"),
 			others: otherBacklog{Types: 1, Pending: 1, routed: 1},
 		},
