@@ -50,6 +50,9 @@ func TestConfigValidate(t *testing.T) {
 			c.ConnectionString = "Endpoint=sb://h/;SharedAccessSignature=sr=x&sig=" + secretKey
 		}), ""},
 		"credential": {change(func(c *servicebus.Config) { c.ConnectionString, c.Namespace, c.Credential = "", "a.b", fixedToken{} }), ""},
+		"amqps":      {change(func(c *servicebus.Config) { c.ConnectionString = "Endpoint=amqps://h/;SharedAccessSignature=x" }), ""},
+		"most":       {change(func(c *servicebus.Config) { c.Connections, c.MaxBatchMessages = 5000, 4500 }), ""},
+		"EntityPath": {change(func(c *servicebus.Config) { c.ConnectionString += ";EntityPath=Orders" }), ""}, // one entity to Service Bus
 		"own entity": {change(func(c *servicebus.Config) { c.ConnectionString += ";EntityPath=orders" }), ""},
 
 		"neither":            {change(func(c *servicebus.Config) { c.ConnectionString = "" }), "ConnectionString or Namespace is required"},

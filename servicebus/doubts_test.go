@@ -35,6 +35,10 @@ func TestDoubtsDivide(t *testing.T) {
 	if known, _ := d.of(4); known.before != 7 || known.alone != 1 {
 		t.Errorf("the doubt is %+v, want the first before and one try alone", known)
 	}
+	d.add(events, []int{3}, 9, false)
+	if got, want := divided(0, 2, 3), "[0] [2 3] true"; got != want {
+		t.Errorf("with one that was not answered after that: %s, want %s", got, want)
+	}
 	d.settle(events, []int{2, 3})
 	if got, want := divided(0, 2, 3), "[0 2 3] [] false"; got != want {
 		t.Errorf("once they are decided: %s, want %s", got, want)
@@ -70,7 +74,11 @@ func TestDoubtsForgetWithTime(t *testing.T) {
 		if _, doubted, _ := d.divide(events, []int{0, 1}); len(doubted) != 2 {
 			t.Errorf("in doubt are %v, want both", doubted)
 		}
-		time.Sleep(sweepEvery)
+		time.Sleep(sweepEvery - time.Second)
+		if _, doubted, _ := d.divide(events, []int{0, 1}); len(doubted) != 2 {
+			t.Errorf("in doubt are %v: it was looked for old ones twice in a minute", doubted)
+		}
+		time.Sleep(time.Second)
 		if clean, doubted, _ := d.divide(events, []int{0, 1}); fmt.Sprint(clean, doubted) != "[0] [1]" {
 			t.Errorf("clean are %v and in doubt %v, want the older one clean", clean, doubted)
 		}
@@ -85,7 +93,8 @@ func TestDoubtsAreBounded(t *testing.T) {
 		events[i].ID, all[i] = int64(i), i
 	}
 	var d doubts
-	d.add(events, all[:mostDoubts], 0, false)
+	d.add(events, all[:10], 0, false)
+	d.add(events, all[10:mostDoubts], 0, false)
 	if _, doubted, _ := d.divide(events, all); len(doubted) != mostDoubts {
 		t.Fatalf("%d are in doubt, want %d", len(doubted), mostDoubts)
 	}

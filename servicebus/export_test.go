@@ -12,14 +12,20 @@ func Pace(p *Publisher, pause time.Duration) {
 	p.retries.RetryDelay = pause
 }
 
-// Leaving is how many abandoned clients p keeps.
+// Leaving is how many abandoned clients, dead senders and connections in quarantine
+// p keeps.
 func Leaving(p *Publisher) (n int) {
 	for _, c := range p.connections {
 		c.mu.Lock()
 		n += len(c.leaving)
+		if c.client != nil {
+			n += len(c.client.open) - len(c.client.serving)
+		}
 		c.mu.Unlock()
 	}
-	return n
+	p.quarantine.mu.Lock()
+	defer p.quarantine.mu.Unlock()
+	return n + len(p.quarantine.open)
 }
 
 // WaitClosed waits until the senders that died so far are closed.

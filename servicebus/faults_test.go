@@ -216,6 +216,9 @@ func TestADeadSenderIsClosed(t *testing.T) {
 		wantAll(t, p.Publish(t.Context(), manyEvents(5, 10)), worker.Sent)
 	}
 	servicebus.WaitClosed(p)
+	if got := servicebus.Leaving(p); got > 0 {
+		t.Errorf("%d dead senders are still known", got)
+	}
 	got := server.Stats()
 	if got.ConnectionsAccepted != 1 || got.LinksAttached < 12 {
 		t.Errorf("%d connections and %d links were opened, want new links on one connection", got.ConnectionsAccepted, got.LinksAttached)

@@ -28,6 +28,7 @@ func TestEachHeader(t *testing.T) {
 		`{"a":1}`: {"a": int64(1)},
 		"{ \"a\" : \"x\" ,\r\n\t\"b\":true, \"c\":false,\"d\":null }": {"a": "x", "b": true, "c": false},
 		`{"a":-0,"b":1.0,"c":1e3,"d":-2.5E-1}`:                        {"a": int64(0), "b": 1.0, "c": 1000.0, "d": -0.25},
+		`{"a":1E3,"b":"\ud800\udc00\udbff\udfff"}`:                    {"a": 1000.0, "b": "\U00010000\U0010ffff"},
 		`{"max":9223372036854775807,"min":-9223372036854775808}`:      {"max": int64(math.MaxInt64), "min": int64(math.MinInt64)},
 		`{"q\"\\\u00e9":"a\nb\ud83d\ude00","é😀":"}{[,\":"}`:           {`q"\é`: "a\nb😀", "é😀": `}{[,":`},
 		`{"a":1,"a":"last"}`: {"a": "last"},
@@ -60,6 +61,10 @@ func TestEachHeaderRefuses(t *testing.T) {
 		`{"big":1e999}`:                "1e999 is beyond a double",
 		"{\"a\":\"\xff\"}":             "not valid UTF-8",
 		`{"a":"\ud83d"}`:               "surrogate",
+		`{"a":"\ud800"}`:               "surrogate",
+		`{"a":"\udbff"}`:               "surrogate",
+		`{"a":"\udc00"}`:               "surrogate",
+		`{"a":"\udfff"}`:               "surrogate",
 		`{"a":"\ude00\ud83d"}`:         "surrogate",
 		`{"a":"\ud83d\n"}`:             "surrogate",
 		`{"\ud83dx":1}`:                "surrogate",
@@ -130,6 +135,10 @@ func TestHeaderTTL(t *testing.T) {
 		{int64(0), 0},
 		{int64(-1), 0},
 		{int64(math.MinInt64), 0},
+		{4294967.295, MaxTTL},
+		{4294967.3, 0},
+		{MaxTTL.String(), MaxTTL},
+		{(MaxTTL + time.Millisecond).String(), 0},
 		{1e300, 0},
 		{-1e300, 0},
 		{0.0001, 0},
@@ -149,7 +158,7 @@ func TestHeaderTTL(t *testing.T) {
 
 func TestHeaderTime(t *testing.T) {
 	got, err := headerTime("2030-01-31T09:00:00+01:00")
-	if want := time.Date(2030, 1, 31, 8, 0, 0, 0, time.UTC); err != nil || !got.Equal(want) {
+	if want := time.Date(2030, 1, 31, 8, 0, 0, 0, time.UTC); err != nil || got != want {
 		t.Errorf("headerTime = %v, %v, want %v", got, err, want)
 	}
 	for _, value := range []any{"tomorrow", "2030-01-31", int64(1), nil} {

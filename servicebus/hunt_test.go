@@ -264,3 +264,41 @@ func TestWhatWasNotAnsweredGoesOutInPartsAtOnce(t *testing.T) {
 		t.Errorf("events that have passed went out in %d batches, want one", got)
 	}
 }
+
+// What failed before goes out apart from the rest: few events alone, many in parts,
+// and those of one partition key in parts that keep the order.
+func TestWhatFailedBeforeGoesOutInParts(t *testing.T) {
+	for name, c := range map[string]struct {
+		events  int
+		ordered bool
+		batches int64
+	}{
+		"few": {2 * 8, false, 0}, "many": {3 * 8, false, 8}, "ordered": {2 * 8, true, 8},
+	} {
+		server, p := emulated(t, emulator.Entity{}, servicebus.Config{
+			Routes: mustRoutes(t, servicebus.Route{Entity: orders, PartitionKeyFromAggregate: c.ordered}),
+		})
+		events := manyEvents(c.events, 10)
+		for i := range events {
+			events[i].RetryCount = 1
+		}
+		wantAll(t, p.Publish(t.Context(), events), worker.Sent)
+		if got := server.Stats(); got.Batches != c.batches || got.MessagesReceived != int64(c.events) {
+			t.Errorf("%s: %d messages and %d batches, want %d and %d", name, got.MessagesReceived, got.Batches, c.events, c.batches)
+		}
+	}
+}
+
+// Where no link can be opened, no event after the first is tried.
+func TestWhatFailedBeforeWaitsForALink(t *testing.T) {
+	server, p := emulated(t, emulator.Entity{}, servicebus.Config{})
+	refused := server.Inject(emulator.Fault{Kind: emulator.RefuseAttach, Times: emulator.Forever, Condition: "amqp:not-found"})
+	events := manyEvents(10, 10)
+	for i := range events {
+		events[i].RetryCount = 1
+	}
+	wantAll(t, p.Publish(inTime(t, time.Minute), events), worker.Unsent)
+	if got := refused.Fired(); got > 2 {
+		t.Errorf("a link was asked for %d times", got)
+	}
+}

@@ -93,3 +93,14 @@ func TestBatchLimitsOfOurOwn(t *testing.T) {
 		t.Errorf("a limit of 50 messages made %d batches, want 20", got)
 	}
 }
+
+// A message that is left alone in its batch goes out without the envelope.
+func TestABatchOfOneIsAPlainMessage(t *testing.T) {
+	server, p := emulated(t, emulator.Entity{}, servicebus.Config{})
+	events := manyEvents(2, 10)
+	events[0].Headers = []byte(`{"no":`)
+	wantVerdicts(t, p.Publish(t.Context(), events), "rs")
+	if got := server.Stats().Batches; got != 0 {
+		t.Errorf("%d batches, want none", got)
+	}
+}

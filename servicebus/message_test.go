@@ -41,10 +41,12 @@ func TestMessageID(t *testing.T) {
 
 func TestChars(t *testing.T) {
 	for s, want := range map[string]int{
-		"":                       0,
-		strings.Repeat("a", 200): 200,
-		strings.Repeat("é", 100): 100,
-		strings.Repeat("😀", 100): 200,
+		"":                                0,
+		strings.Repeat("a", 200):          200,
+		strings.Repeat("é", 100):          100,
+		strings.Repeat("😀", 100):          200,
+		strings.Repeat("\uffff", 100):     100,
+		strings.Repeat("\U00010000", 100): 200,
 	} {
 		if got := chars(s); got != want {
 			t.Errorf("chars(%d bytes) = %d, want %d", len(s), got, want)
@@ -115,6 +117,34 @@ func TestFill(t *testing.T) {
 	}
 }
 
+// What is just within the limits goes out.
+func TestFillTakesWhatTheLimitsAllow(t *testing.T) {
+	most := strings.Repeat("x", maxKeyChars)
+	names := len("a") + len("b") + len("event-id") + len("event-type") + len("aggregate-type") + len("aggregate-id") + len("created-at")
+	rest := strings.Repeat("x", maxHeaderBytes-maxPropertyBytes-names-8-8-len(most))
+	headers := `{"sb-correlation-id":"` + most + `","a":"` + strings.Repeat("x", maxPropertyBytes) + `","b":"` + rest + `"}`
+	route := &Route{SessionIDFromAggregate: true, PartitionKeyFromAggregate: true}
+	e := worker.Event{AggregateID: most, Headers: []byte(headers)}
+	if err := new(message).fill("src:0:0", route, &e); err != nil {
+		t.Error(err)
+	}
+	e.Type = "x" // one byte more
+	if err := new(message).fill("src:0:0", route, &e); err == nil || !strings.Contains(err.Error(), "headers have 65537 bytes together") {
+		t.Errorf("a byte above the limit: %v", err)
+	}
+}
+
+func TestFillKeepsADiagnosticID(t *testing.T) {
+	var m message
+	e := worker.Event{Headers: []byte(`{"traceparent":"00-x-y-01","Diagnostic-Id":"00-own-01"}`)}
+	if err := m.fill("src:0:0", plainRoute(), &e); err != nil {
+		t.Fatal(err)
+	}
+	if got := m.amqp.ApplicationProperties[PropertyDiagnosticID]; got != "00-own-01" {
+		t.Errorf("Diagnostic-Id is %v, want the event's own", got)
+	}
+}
+
 func TestFillRefuses(t *testing.T) {
 	header := func(text string) worker.Event { return worker.Event{Headers: []byte(text)} }
 	for name, c := range map[string]struct {
@@ -131,6 +161,7 @@ func TestFillRefuses(t *testing.T) {
 		"scheduled":       {header(`{"sb-scheduled-time":"soon"}`), nil, `header "sb-scheduled-time": soon is no time in RFC 3339`},
 		"one property":    {header(`{"big":"` + strings.Repeat("x", 32*1024+1) + `"}`), nil, `header "big" has 32769 bytes, a property may have 32768`},
 		"all properties":  {header(`{"a":"` + strings.Repeat("x", 32*1024) + `","b":"` + strings.Repeat("x", 32*1024) + `"}`), nil, "bytes together, a message may carry 65536"},
+		"aggregate type":  {worker.Event{AggregateType: strings.Repeat("x", 32*1024+1)}, nil, `header "aggregate-type" has 32769 bytes`},
 		"session id":      {worker.Event{AggregateID: strings.Repeat("x", 129)}, &Route{SessionIDFromAggregate: true}, "aggregate id has 129 characters"},
 		"partition key":   {worker.Event{AggregateID: strings.Repeat("x", 129)}, &Route{PartitionKeyFromAggregate: true}, "aggregate id has 129 characters"},
 	} {

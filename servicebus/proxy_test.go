@@ -1,6 +1,7 @@
 package servicebus_test
 
 import (
+	"context"
 	"io"
 	"net"
 	"strings"
@@ -177,7 +178,13 @@ func TestWebSockets(t *testing.T) {
 	server := startEmulator(t, emulator.Config{Entities: []emulator.Entity{{Name: orders}}})
 	through, connectionString := newProxy(t, server)
 	_, p := broker{connectionString: connectionString, queue: orders}.publisher(t, servicebus.Config{WebSockets: true})
-	wantAll(t, p.Publish(t.Context(), manyEvents(500, 600)), worker.Sent)
+	ctx, cancel := context.WithCancel(t.Context())
+	wantAll(t, p.Publish(ctx, manyEvents(250, 600)), worker.Sent)
+	cancel() // the connection outlives the Publish that opened it
+	wantAll(t, p.Publish(t.Context(), manyEvents(250, 600)), worker.Sent)
+	if got := server.Stats().ConnectionsAccepted; got != 1 {
+		t.Errorf("%d connections were opened, want one", got)
+	}
 	server.KillConnections()
 	wantAll(t, p.Publish(t.Context(), manyEvents(500, 600)), worker.Sent)
 	wantStored(t, server, 1000)

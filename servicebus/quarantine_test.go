@@ -93,6 +93,9 @@ func TestTheHuntBreaksNoConnectionOfOthers(t *testing.T) {
 					t.Errorf("payments holds %d messages of 10 events", got)
 				}
 				wantConnections(t, server, 1)
+				if got := servicebus.Leaving(p); got > 0 {
+					t.Errorf("%d connections and senders that are not used any more are kept", got)
+				}
 				if inTime || t.Failed() {
 					return
 				}

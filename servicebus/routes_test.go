@@ -1,6 +1,7 @@
 package servicebus_test
 
 import (
+	"math"
 	"strings"
 	"testing"
 	"time"
@@ -55,18 +56,20 @@ func TestNewRoutesRefuses(t *testing.T) {
 		routes []servicebus.Route
 		want   string
 	}{
-		"two of a type":   {[]servicebus.Route{{EventType: "A", Entity: "a"}, {EventType: "A", Entity: "b"}}, `two routes for event type "A", to "a" and to "b"`},
-		"two defaults":    {[]servicebus.Route{{Entity: "a"}, {Entity: "b"}}, `two default routes, to "a" and to "b"`},
-		"no entity":       {[]servicebus.Route{{EventType: "A"}}, `route of event type "A": entity is missing`},
-		"long entity":     {[]servicebus.Route{{Entity: strings.Repeat("x", 261)}}, "has 261 characters, Service Bus allows 260"},
-		"space in entity": {[]servicebus.Route{{Entity: "my queue"}}, `holds " "`},
-		"slash at end":    {[]servicebus.Route{{Entity: "queue/"}}, "must begin and end with a letter or a digit"},
-		"negative ttl":    {[]servicebus.Route{{Entity: "a", TTL: -time.Second}}, "default route: ttl -1s"},
-		"ttl of 60 days":  {[]servicebus.Route{{Entity: "a", TTL: 60 * 24 * time.Hour}}, "whole milliseconds up to 1193h2m47.295s"},
-		"negative rate":   {[]servicebus.Route{{Entity: "a", Rate: -1}}, "default route: rate -1"},
-		"two spellings":   {[]servicebus.Route{{Entity: "orders"}, {EventType: "x", Entity: "Orders"}}, `entity "orders" is also written "Orders"`},
-		"two rates":       {[]servicebus.Route{{Entity: "a", Rate: 1}, {EventType: "x", Entity: "a", Rate: 2}}, `two rates for entity "a", 1 and 2`},
-		"ttl below 1 ms":  {[]servicebus.Route{{Entity: "a", TTL: time.Microsecond}}, "ttl 1µs"},
+		"two of a type":    {[]servicebus.Route{{EventType: "A", Entity: "a"}, {EventType: "A", Entity: "b"}}, `two routes for event type "A", to "a" and to "b"`},
+		"two defaults":     {[]servicebus.Route{{Entity: "a"}, {Entity: "b"}}, `two default routes, to "a" and to "b"`},
+		"no entity":        {[]servicebus.Route{{EventType: "A"}}, `route of event type "A": entity is missing`},
+		"long entity":      {[]servicebus.Route{{Entity: strings.Repeat("x", 261)}}, "has 261 characters, Service Bus allows 260"},
+		"space in entity":  {[]servicebus.Route{{Entity: "my queue"}}, `holds " "`},
+		"slash at end":     {[]servicebus.Route{{Entity: "queue/"}}, "must begin and end with a letter or a digit"},
+		"negative ttl":     {[]servicebus.Route{{Entity: "a", TTL: -time.Second}}, "default route: ttl -1s"},
+		"ttl of 60 days":   {[]servicebus.Route{{Entity: "a", TTL: 60 * 24 * time.Hour}}, "whole milliseconds up to 1193h2m47.295s"},
+		"negative rate":    {[]servicebus.Route{{Entity: "a", Rate: -1}}, "default route: rate -1"},
+		"rate of nothing":  {[]servicebus.Route{{Entity: "a", Rate: math.NaN()}}, "rate NaN"},
+		"rate without end": {[]servicebus.Route{{Entity: "a", Rate: math.Inf(1)}}, "rate +Inf"},
+		"two spellings":    {[]servicebus.Route{{Entity: "orders"}, {EventType: "x", Entity: "Orders"}}, `entity "orders" is also written "Orders"`},
+		"two rates":        {[]servicebus.Route{{Entity: "a", Rate: 1}, {EventType: "x", Entity: "a", Rate: 2}}, `two rates for entity "a", 1 and 2`},
+		"ttl below 1 ms":   {[]servicebus.Route{{Entity: "a", TTL: time.Microsecond}}, "ttl 1µs"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			_, err := servicebus.NewRoutes(c.routes...)
@@ -74,6 +77,17 @@ func TestNewRoutesRefuses(t *testing.T) {
 				t.Errorf("NewRoutes: %v, want an error with %q", err, c.want)
 			}
 		})
+	}
+}
+
+func TestNewRoutesTakesWhatServiceBusAllows(t *testing.T) {
+	routes := mustRoutes(t,
+		servicebus.Route{EventType: "A", Entity: "A" + strings.Repeat("x", 258) + "Z", TTL: servicebus.MaxTTL},
+		servicebus.Route{EventType: "B", Entity: "a/b-c_d.e~f", Rate: 5},
+		servicebus.Route{EventType: "C", Entity: "a/b-c_d.e~f"}, // shares the rate
+	)
+	if got := len(routes.Entities()); got != 2 {
+		t.Errorf("%d entities, want 2", got)
 	}
 }
 
