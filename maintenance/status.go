@@ -65,12 +65,13 @@ type Status struct {
 // about events.
 func (s Status) Faults() []string { return s.Warnings[:s.faults] }
 
-// EventTypeStatus is one event type's share. Pending is exact up to
-// worker.BacklogCountCap; Waiting and Parked are of the first thousand failed
-// events.
+// EventTypeStatus is one event type's share. Pending is exact, or, where
+// PendingCapped, how many there are at least; Waiting and Parked are of the first
+// thousand failed events.
 type EventTypeStatus struct {
 	EventType       string  `json:"event_type"`
 	Pending         int64   `json:"pending"`
+	PendingCapped   bool    `json:"pending_capped"`
 	OldestSeconds   float64 `json:"oldest_seconds"`
 	InFlight        int64   `json:"in_flight"`
 	Waiting         int64   `json:"waiting"`
@@ -327,7 +328,7 @@ func (s *Status) readBacklog(ctx context.Context, t Target, types map[string]*Ev
 		s.Pending, s.Waiting, s.Parked = backlog.Total, backlog.Waiting, backlog.Parked
 		for _, b := range backlog.Types {
 			e := ofType(types, b.EventType)
-			e.Pending, e.OldestSeconds = b.Pending, b.OldestAge.Seconds()
+			e.Pending, e.PendingCapped, e.OldestSeconds = b.Pending, b.Capped, b.OldestAge.Seconds()
 		}
 		if from = next; next == nil {
 			return nil

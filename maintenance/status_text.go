@@ -53,7 +53,7 @@ func (s Status) eventTypes(w io.Writer) {
 	}
 	for _, e := range s.EventTypes {
 		pending := fmt.Sprint(e.Pending)
-		if e.Pending >= worker.BacklogCountCap {
+		if e.PendingCapped {
 			pending += "+"
 		}
 		fmt.Fprintf(w, "%s\t%s\t%s\t%d\t%d\t%d\t%.1f\n", Printable(e.EventType), pending, quantity.Age(e.OldestSeconds), e.InFlight, e.Waiting, e.Parked, e.EventsPerSecond)

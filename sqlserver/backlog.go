@@ -56,6 +56,11 @@ SELECT /* outbox:BacklogFailed */ (SELECT COUNT(*)
        (SELECT COUNT(*) FROM {receipts} AS r WHERE r.lease_until < @now) AS overdue_receipts
 OPTION (MAXDOP 1);`
 
+// countedAtMost bounds what the counts of all types read in one pass: a hundred deep
+// types of wide entries would otherwise be a gigabyte of pages, with every worker's
+// every look.
+const countedAtMost = 10 * worker.BacklogCountCap
+
 // Backlog counts what waits.
 func (s *Store) Backlog(ctx context.Context, types []string) (worker.Backlog, error) {
 	var b worker.Backlog
@@ -81,17 +86,51 @@ func (s *Store) Backlog(ctx context.Context, types []string) (worker.Backlog, er
 				}
 			}
 			var err error
-			b.Types, err = backlogOfTypes(ctx, conn, st, types)
+			b.Types, err = countTypes(types, countedAtMost, func(types []string, limit int) ([]worker.TypeBacklog, error) {
+				return backlogOfTypes(ctx, conn, st, types, limit)
+			})
 			return err
 		})
 	})
 	return b, err
 }
 
-func backlogOfTypes(ctx context.Context, conn *sql.Conn, st *statements, types []string) ([]worker.TypeBacklog, error) {
+// countTypes gives every type an equal share of what may be counted, then what the
+// shallow ones left to those that need more than their share.
+func countTypes(types []string, atMost int, count func(types []string, limit int) ([]worker.TypeBacklog, error)) ([]worker.TypeBacklog, error) {
+	share := func(of, among int) int { return min(max(1, of/among), worker.BacklogCountCap) }
+	limit := share(atMost, len(types))
+	counts, err := count(types, limit)
+	if err != nil {
+		return nil, err
+	}
+	var deep []string
+	var at []int
+	left := int64(atMost)
+	for i, c := range counts {
+		left -= c.Pending
+		if c.Capped {
+			deep, at = append(deep, c.EventType), append(at, i)
+		}
+	}
+	// A little more would not be worth a second look.
+	if len(deep) == 0 || share(int(left), len(deep)) < 2*limit {
+		return counts, nil
+	}
+	more, err := count(deep, share(int(left), len(deep)))
+	if err != nil {
+		return nil, err
+	}
+	for i, c := range more {
+		counts[at[i]] = c
+	}
+	return counts, nil
+}
+
+func backlogOfTypes(ctx context.Context, conn *sql.Conn, st *statements, types []string, limit int) ([]worker.TypeBacklog, error) {
 	rows, err := conn.QueryContext(ctx, st.backlogTypes,
 		sql.Named("types", stringsJSON(types)),
-		sql.Named("cap", worker.BacklogCountCap))
+		sql.Named("cap", limit))
 	if err != nil {
 		return nil, err
 	}
@@ -110,7 +149,7 @@ func backlogOfTypes(ctx context.Context, conn *sql.Conn, st *statements, types [
 		if i < 0 || i >= len(types) {
 			return nil, fmt.Errorf("the count answered position %d of %d types", i, len(types))
 		}
-		counts[i].Pending = pending
+		counts[i].Pending, counts[i].Capped = pending, pending >= int64(limit)
 		counts[i].OldestAge = max(0, milliseconds(oldest.Int64))
 	}
 	return counts, rows.Err()

@@ -124,7 +124,7 @@ func TestBacklogStopsCounting(t *testing.T) {
 SELECT CAST(j.[key] AS BIGINT), 'x', 'x', 'a', '{}'
 FROM OPENJSON(N'[' + REPLICATE(CAST(N'1,' AS NVARCHAR(MAX)), 10050) + N'1]') AS j`)
 	got, err := s.Backlog(testContext(t), []string{"a"})
-	if err != nil || got.Types[0].Pending != worker.BacklogCountCap {
+	if err != nil || got.Types[0].Pending != worker.BacklogCountCap || !got.Types[0].Capped {
 		t.Errorf("counted %+v, %v; want %d", got.Types, err, worker.BacklogCountCap)
 	}
 }

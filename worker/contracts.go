@@ -140,16 +140,17 @@ type Backlog struct {
 // TypeBacklog is what waits of one event type.
 type TypeBacklog struct {
 	EventType string
-	// Pending is exact up to BacklogCountCap and stops there.
+	// Pending is exact, or, where Capped, how many there are at least.
 	Pending int64
+	Capped  bool
 	// OldestAge is how long, by the database's clock, the event with the lowest
 	// id has been waiting: 292 years, the most a Duration holds, where its
 	// created_at is older. Zero when nothing is pending.
 	OldestAge time.Duration
 }
 
-// BacklogCountCap is where counting the pending events of one type stops: a
-// count over millions of rows costs more than it tells.
+// BacklogCountCap is where counting the pending events of one type stops, if not
+// sooner: a count over millions of rows costs more than it tells.
 const BacklogCountCap = 10_000
 
 // Publisher sends events to the broker.

@@ -25,7 +25,7 @@ func (m *metrics) watch(w *worker.Worker) error {
 	g := gauges{
 		inFlight:        b.gauge("outbox.events.in_flight", "{event}", "Events claimed by this worker and not decided yet."),
 		ready:           b.gauge("outbox.ready", "", "1 while the worker does its work."), // a unit of 1 would make its name outbox_ready_ratio
-		pending:         b.gauge("outbox.events.pending", "{event}", fmt.Sprintf("Pending events by event type, and whether a route names it; counting stops at %d. %s sums up those that have no series of their own.", worker.BacklogCountCap, otherTypes)),
+		pending:         b.gauge("outbox.events.pending", "{event}", fmt.Sprintf("Pending events by event type, and whether a route names it; counting stops at %d, and sooner where many types are deep. %s sums up those that have no series of their own.", worker.BacklogCountCap, otherTypes)),
 		total:           b.gauge("outbox.events.pending_all_types", "{event}", "Pending events of all types: the rows of the claim index by the catalog, approximate and without a bound."),
 		others:          b.gauge("outbox.event_types.other", "{type}", fmt.Sprintf("Event types that %s stands for, beyond %d and those that routes name.", otherTypes, ownSeries)),
 		oldest:          b.floatGauge("outbox.oldest_pending_age", "s", "How long the event with the lowest id has been pending, by event type."),

@@ -21,7 +21,7 @@ var pageScript []byte
 
 var pageTemplate = template.Must(template.New("page").Funcs(template.FuncMap{
 	"age":   func(d time.Duration) string { return quantity.Age(d.Seconds()) },
-	"count": count,
+	"count": count, "atLeast": atLeast,
 	"names": names,
 }).Parse(pageHTML))
 
@@ -63,8 +63,10 @@ func script(w http.ResponseWriter, _ *http.Request) {
 }
 
 // count says where counting has stopped.
-func count(n int64) string {
-	if n >= worker.BacklogCountCap {
+func count(n int64) string { return atLeast(n, n >= worker.BacklogCountCap) }
+
+func atLeast(n int64, capped bool) string {
+	if capped {
 		return fmt.Sprintf("%d+", n)
 	}
 	return fmt.Sprint(n)

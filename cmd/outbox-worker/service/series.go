@@ -65,6 +65,7 @@ type shownTypes struct {
 type otherBacklog struct {
 	Types            int
 	Pending          int64
+	Capped           bool // more wait than Pending says
 	OldestAge        time.Duration
 	routed, unrouted int64 // parts of Pending
 }
@@ -107,6 +108,7 @@ func (p *picker) pick(types []worker.TypeBacklog, unrouted []string) shownTypes 
 		}
 		s.Others.Types++
 		s.Others.Pending += t.Pending
+		s.Others.Capped = s.Others.Capped || t.Capped
 		s.Others.OldestAge = max(s.Others.OldestAge, t.OldestAge)
 		if s.unrouted[t.EventType] {
 			s.Others.unrouted += t.Pending

@@ -24,7 +24,7 @@ import (
 
 const (
 	// backlogEvery is how often the table is asked what waits in it: a few index
-	// seeks, and a count that stops at worker.BacklogCountCap a type.
+	// seeks, and a count that stops at worker.BacklogCountCap a type at the latest.
 	backlogEvery = 15 * time.Second
 	// brokerPatience is for the look at the broker at the start.
 	brokerPatience = 30 * time.Second
