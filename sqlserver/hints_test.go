@@ -42,7 +42,7 @@ var hints = map[string][]string{
 	"pendingSQL":  {"outbox_event: INDEX(IX_outbox_claim) ForceSeek", "MaxDop 1"},
 	"discoverPendingSQL": {
 		"outbox_event: INDEX(IX_outbox_claim)", "outbox_event: INDEX(IX_outbox_claim) ForceSeek",
-		"outbox_event: INDEX(IX_outbox_claim) ForceSeek",
+		"outbox_event: INDEX(IX_outbox_claim) ForceSeek", "outbox_event: INDEX(IX_outbox_claim) ForceSeek",
 	},
 	"backlogTypesSQL": {
 		"outbox_event: INDEX(IX_outbox_claim) ForceSeek", "outbox_event: INDEX(IX_outbox_claim) ForceSeek", "MaxDop 1",
