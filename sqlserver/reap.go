@@ -203,8 +203,15 @@ func (o *overdue) parse(id string, count int) error {
 	if o.id, err = uuid.Parse(id); err != nil {
 		return err
 	}
-	if err := json.Unmarshal([]byte(o.rawIDs), &o.eventIDs); err != nil {
+	var ids []*int64
+	if err := json.Unmarshal([]byte(o.rawIDs), &ids); err != nil {
 		return fmt.Errorf("event_ids: %w", err)
+	}
+	for _, id := range ids {
+		if id == nil {
+			return errors.New("event_ids holds null")
+		}
+		o.eventIDs = append(o.eventIDs, *id)
 	}
 	if !strings.HasPrefix(strings.TrimSpace(o.rawIDs), "[") {
 		return errors.New("event_ids is no JSON array") // OPENJSON takes no other

@@ -119,7 +119,7 @@ func TestReapReportsMissingEvents(t *testing.T) {
 func TestReapLeavesWhatItCannotRead(t *testing.T) {
 	b := newOutbox(t, scripts.Options{})
 	s := b.store()
-	for _, eventIDs := range []string{`{"v":2}`, `[1,2]`, `["x"]`, `[1.5]`, `null`} {
+	for _, eventIDs := range []string{`{"v":2}`, `[1,2]`, `["x"]`, `[1.5]`, `[null]`, `null`} {
 		b.exec(`INSERT INTO {receipts} (claim_id, owner, event_type, claimed_at, lease_until, event_count, event_ids)
 VALUES (NEWID(), 'x', 'a', '2020-01-01', '2020-01-02', 1, @ids)`, sql.Named("ids", eventIDs))
 	}
@@ -127,11 +127,11 @@ VALUES (NEWID(), 'x', 'a', '2020-01-01', '2020-01-02', 1, @ids)`, sql.Named("ids
 	b.add("a", 1)
 	claim(t, s, "a", 1)
 	b.expire()
-	if r := reap(t, s); r.Receipts != 1 || r.Unreadable != 5 {
-		t.Errorf("reaped %+v, want one receipt and five unreadable", r)
+	if r := reap(t, s); r.Receipts != 1 || r.Unreadable != 6 {
+		t.Errorf("reaped %+v, want one receipt and six unreadable", r)
 	}
-	if n := b.receipts(); n != 5 {
-		t.Errorf("%d receipts are left, want 5", n)
+	if n := b.receipts(); n != 6 {
+		t.Errorf("%d receipts are left, want 6", n)
 	}
 }
 

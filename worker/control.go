@@ -1,7 +1,12 @@
 package worker
 
 import (
+	"cmp"
+	"context"
+	"errors"
 	"fmt"
+	"maps"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -44,6 +49,9 @@ type controls struct {
 	mu      sync.Mutex
 	waiting bool // started with Paused and not resumed yet
 	list    []Control
+	// twins say which event types the column calls equal to a paused one, by the
+	// pause's name: a claim of a type takes the rows of all that are equal to it.
+	twins map[string]map[string]bool
 }
 
 // change is a pause that began, or one that is over.
@@ -87,6 +95,82 @@ func pausedIn(list []Control, of Control) (found Control, paused bool) {
 		}
 	}
 	return Control{}, false
+}
+
+// unasked returns the types that have not been compared with every pause of an event
+// type, and the names of those pauses.
+func (c *controls) unasked(types []string) (names, ask []string) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	maps.DeleteFunc(c.twins, func(name string, _ map[string]bool) bool {
+		_, paused := pausedIn(c.list, Control{Scope: ScopeEventType, Name: name})
+		return !paused
+	})
+	missing := make(map[string]bool)
+	for _, l := range c.list {
+		if !l.Paused || l.Scope != ScopeEventType {
+			continue
+		}
+		for _, t := range types {
+			if _, asked := c.twins[l.Name][t]; !asked && t != l.Name {
+				missing[t] = true
+			}
+		}
+		names = append(names, l.Name)
+	}
+	if len(missing) == 0 {
+		return nil, nil
+	}
+	return names, slices.Sorted(maps.Keys(missing))
+}
+
+// compared keeps what the column says of names and types.
+func (c *controls) compared(names, types []string, pairs [][2]string) {
+	first := make(map[string]string, len(pairs))
+	for _, p := range pairs {
+		first[p[1]] = p[0]
+	}
+	kind := func(t string) string { return cmp.Or(first[t], t) }
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for _, name := range names {
+		if c.twins == nil {
+			c.twins = make(map[string]map[string]bool)
+		}
+		if c.twins[name] == nil {
+			c.twins[name] = make(map[string]bool)
+		}
+		for _, t := range types {
+			c.twins[name][t] = kind(t) == kind(name)
+		}
+	}
+}
+
+// comparePauses asks the column which of types are paused under another spelling,
+// once for each. A pause whose name the column cannot hold is of none of them.
+func (w *Worker) comparePauses(ctx context.Context, types []string) error {
+	names, ask := w.controls.unasked(types)
+	if len(ask) == 0 {
+		return nil
+	}
+	pairs, err := w.cfg.Store.EqualTypes(ctx, append(slices.Clone(names), ask...))
+	if errors.Is(err, ErrPermanent) {
+		var fit []string
+		for _, name := range names {
+			_, err := w.cfg.Store.EqualTypes(ctx, []string{name})
+			if err == nil {
+				fit = append(fit, name)
+			} else if !errors.Is(err, ErrPermanent) {
+				return err
+			}
+		}
+		pairs, err = w.cfg.Store.EqualTypes(ctx, append(fit, ask...))
+	}
+	if err != nil {
+		return err
+	}
+	w.controls.compared(names, ask, pairs)
+	return nil
 }
 
 // waits says whether the worker was started with Paused and not resumed yet.
@@ -174,7 +258,7 @@ func (c *controls) paused(eventType, destination string) bool {
 		case ScopeAll:
 			return true
 		case ScopeEventType:
-			if l.Name == eventType {
+			if l.Name == eventType || c.twins[l.Name][eventType] {
 				return true
 			}
 		case ScopeEntity:

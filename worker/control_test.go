@@ -239,3 +239,31 @@ func TestAPauseEndsACycle(t *testing.T) {
 		stop()
 	})
 }
+
+// A claim takes the rows of all spellings that the column calls equal, so a pause of
+// one is a pause of all, of types that come later too.
+func TestPauseHoldsForEverySpelling(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		store := newFakeStore()
+		store.foldCase = true
+		pause := Control{Scope: ScopeEventType, Name: "order", Paused: true}
+		store.tell(pause)
+		store.add("Order", 1)
+		store.add("other", 1)
+		_, stop := start(t, Config{Store: store, Publisher: publishAll, Discover: true})
+		time.Sleep(time.Minute)
+		store.add("order", 1)
+		store.add("ORDER", 1)
+		time.Sleep(time.Minute)
+		if got := store.count("processed"); got != 1 {
+			t.Errorf("%d events were processed, want that of the other type", got)
+		}
+		pause.Paused = false
+		store.tell(pause)
+		time.Sleep(time.Minute)
+		if got := store.count("processed"); got != 4 {
+			t.Errorf("%d events were processed after the resume, want 4", got)
+		}
+		stop()
+	})
+}

@@ -2,6 +2,7 @@ package worker
 
 import (
 	"context"
+	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -51,5 +52,24 @@ func TestADeepTypeWakesTheSecondLane(t *testing.T) {
 			t.Errorf("%d of 1000 events are out after eight seconds, want all", n)
 		}
 		stop()
+	})
+}
+
+// Who started a drain takes its end for an empty table.
+func TestDrainThatIsStoppedSaysSo(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		store := newFakeStore()
+		store.add("a", 1)
+		w, err := New(Config{Store: store, EventTypes: []string{"a"}, Drain: true, Publisher: publisherFunc(func(_ context.Context, events []Event) []Outcome {
+			return all(len(events), Outcome{Verdict: Unsent, Err: errAway})
+		})})
+		if err != nil {
+			t.Fatal(err)
+		}
+		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+		defer cancel()
+		if err := w.Run(ctx); err == nil || !strings.Contains(err.Error(), `not drained`) || !strings.Contains(err.Error(), `"a"`) {
+			t.Errorf("a drain that was stopped: %v", err)
+		}
 	})
 }

@@ -100,6 +100,9 @@ func (w *Worker) beat(ctx context.Context) error {
 		return err
 	}
 	changes := w.controls.set(told)
+	if err := w.comparePauses(ctx, w.catalog.types()); err != nil {
+		return err
+	}
 	w.schedule.rest(w.pausedType)
 	for _, c := range changes {
 		c.say(w.log)

@@ -256,6 +256,9 @@ func (w *Worker) refill(name string, st stages) {
 	idle := w.outstanding.Load() == 0
 	call, cancel := context.WithTimeout(ctx, probePatience)
 	types, receipts, err := w.look(call, idle)
+	if err == nil {
+		err = w.comparePauses(call, types)
+	}
 	cancel()
 	if err != nil {
 		if ctx.Err() == nil {
@@ -268,11 +271,14 @@ func (w *Worker) refill(name string, st stages) {
 	}
 	w.probes.passed()
 	w.probePause.Reset()
+	seen := slices.Clone(types)
+	w.left.Store(&seen)
 	if w.cfg.Drain && idle && len(types) == 0 && receipts > 0 && w.nobodyEnds(receipts) {
 		st.drained()
 		return
 	}
 	if w.cfg.Drain && idle && len(types) == 0 && receipts == 0 {
+		w.emptied.Store(true)
 		w.log.Info("drained: nothing is pending of the routed event types, and no claim of any worker is open")
 		st.drained()
 		return

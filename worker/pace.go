@@ -55,7 +55,7 @@ func (p *paces) take(eventType string, want int) int {
 	if b.tokens < min(float64(want), max(1, rate*quantum.Seconds())) {
 		return 0
 	}
-	n := min(want, int(b.tokens))
+	n := int(min(float64(want), b.tokens)) // a rate may be more than an int holds
 	b.tokens -= float64(n)
 	return n
 }

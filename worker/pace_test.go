@@ -146,3 +146,10 @@ func TestPaceSavesNothingUp(t *testing.T) {
 		}
 	})
 }
+
+func TestARateThatNoIntHolds(t *testing.T) {
+	p := newPaces(func(string) float64 { return 1e300 }, func(t string) string { return t })
+	if n := p.take("a", 500); n != 500 {
+		t.Errorf("%d events may be claimed, want 500", n)
+	}
+}

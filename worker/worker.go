@@ -42,6 +42,10 @@ type Worker struct {
 	stuckSince time.Time    // since when a drain waits for those alone; guarded by probing
 	stuck      error        // of a drain that has given up; written before all lanes end
 
+	// left is what the last look for work found; emptied is set by a drain that ended.
+	left    atomic.Pointer[[]string]
+	emptied atomic.Bool
+
 	// beaten: there may be a heartbeat of this worker in the table.
 	connected, beaten, stopping atomic.Bool
 
@@ -87,7 +91,8 @@ func New(cfg Config) (*Worker, error) {
 // Run works until ctx ends, then finishes or gives back what is in hand within
 // the grace period and returns nil. With Drain it also returns nil once nothing
 // is pending of the types it claims and no claim of any worker is open; and an error
-// where all claims that are open have been overdue and unreadable for a lease. Its last
+// where all claims that are open have been overdue and unreadable for a lease, or where
+// ctx ended before that. Its last
 // act is to delete its heartbeat. It returns an error that wraps ErrPermanent when
 // the database says at the start that this worker cannot work; a database that is
 // only not there yet is waited for. Run is called once.
@@ -95,7 +100,7 @@ func (w *Worker) Run(ctx context.Context) error {
 	if err := w.connect(ctx); err != nil {
 		w.leave(context.WithoutCancel(ctx))
 		if ctx.Err() != nil {
-			return nil
+			return w.undrained()
 		}
 		return err
 	}
@@ -151,7 +156,24 @@ func (w *Worker) Run(ctx context.Context) error {
 	<-settled
 	keepers.Wait()
 	w.leave(settling)
+	if w.stuck == nil {
+		return w.undrained()
+	}
 	return w.stuck
+}
+
+// undrained is the error of a drain that was stopped before it was done; who started
+// it would take its end for an empty table.
+func (w *Worker) undrained() error {
+	if !w.cfg.Drain || w.emptied.Load() {
+		return nil
+	}
+	types := w.left.Load()
+	if types == nil {
+		return errors.New("not drained: stopped before the first look for pending events")
+	}
+	return fmt.Errorf("not drained: stopped while events were pending or claims were open; the last look found %d event types with something pending (%q): start it again, or see outboxctl status",
+		len(*types), (*types)[:min(len(*types), mostNames)])
 }
 
 // checkPatience is long, because the check is some twenty round trips, and a

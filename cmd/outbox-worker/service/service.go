@@ -211,9 +211,7 @@ func (s *Service) Run(ctx context.Context) error {
 	defer context.AfterFunc(ctx, s.sayStopping)()
 	err := s.worker.Run(working)
 	stopServing()
-	if serveErr := group.Wait(); err == nil {
-		err = serveErr
-	}
+	err = errors.Join(group.Wait(), err)
 	if err == nil {
 		s.log.Info("stopped")
 	}
