@@ -81,7 +81,19 @@ func TestThePathOnRealEngines(t *testing.T) {
 	}
 	p.run(t, []int{0}, "outboxctl", "pause", "--all", "--reason", "a test", "--execute")
 	p.run(t, []int{0}, "outboxctl", "resume", "--all", "--execute")
+	// As if ten had failed for good: one is given up, the others go out after all.
+	if _, err := db.ExecContext(t.Context(), "UPDATE TOP (10) "+names.Events()+" SET status = 2, processed_at = NULL, last_error = 'a test' WHERE status = 1"); err != nil {
+		t.Fatal(err)
+	}
 	p.run(t, []int{0}, "outboxctl", "failed", "list")
+	p.run(t, []int{0}, "outboxctl", "failed", "discard", "--parked", "--limit", "1", "--reason", "a test", "--execute")
+	p.run(t, []int{0}, "outboxctl", "failed", "retry", "--parked", "--execute")
+	p.result(t, &status, "status")
+	if *status.Pending != 9 || *status.Parked != 0 {
+		t.Errorf("%d events are pending and %d parked, want 9 and none", *status.Pending, *status.Parked)
+	}
+	p.run(t, []int{0}, "outbox-worker", "--drain")
+	p.run(t, []int{0}, "outboxctl", "bench", "claim", "--rows", "2000", "--batch", "100", "--rounds", "2", "--execute")
 	p.run(t, []int{0}, "outboxctl", "diagnose")
 
 	// As if the work had been done four days ago.
@@ -94,6 +106,7 @@ func TestThePathOnRealEngines(t *testing.T) {
 		t.Errorf("%d rows were purged, want %d", purged.Rows, events)
 	}
 	p.run(t, []int{0}, "outboxctl", "rebuild", "--force", "--execute")
+	p.run(t, []int{0}, "outboxctl", "rebuild", "--abort", "--execute")
 }
 
 // receive takes n messages whose ids begin so, each once, and throws away what
