@@ -28,7 +28,8 @@ case ${1:-} in
 		trap down EXIT
 	fi
 	compose up --detach --wait --wait-timeout 300
-	# As Azure SQL has it: row versions for readers (RCSI) and for snapshots.
+	# As Azure SQL has it: row versions for readers (RCSI) and for snapshots. Not its
+	# optimized locking, which SQL Server has from 2025 on.
 	# shellcheck disable=SC2016 # the container's own variable
 	compose exec -T sql sh -c '/opt/mssql-tools18/bin/sqlcmd -C -b -S localhost -U sa -P "$MSSQL_SA_PASSWORD"' <<-'END'
 		IF DB_ID('outbox_suite') IS NULL CREATE DATABASE outbox_suite;
