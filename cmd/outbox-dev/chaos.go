@@ -173,11 +173,11 @@ func (r chaosResult) print(out io.Writer, asJSON bool) error {
 		return e.Encode(r)
 	}
 	w := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
-	fmt.Fprintf(w, "seed %d, %g min: %s committed, %d received\n", r.Seed, r.Minutes, quantity.Of(r.Events, "event"), r.Received)
+	fmt.Fprintf(w, "seed %d, %g min: %s committed, %s received\n", r.Seed, r.Minutes, quantity.Of(r.Events, "event"), quantity.Grouped(r.Received))
 	fmt.Fprintf(w, "lost\t%d\naltered\t%d\nleft behind\t%d\n", r.Lost, r.Altered, r.LeftBehind)
-	fmt.Fprintf(w, "duplicates\t%d, %d of them without a fault that explains them (near none: %s)\n", r.Duplicates, r.UnexplainedDuplicates, quantity.Of(r.Quiet, "event"))
+	fmt.Fprintf(w, "duplicates\t%s\nunexplained duplicates\t%d, of %s that no fault was near\n", quantity.Grouped(r.Duplicates), r.UnexplainedDuplicates, quantity.Of(r.Quiet, "event"))
 	fmt.Fprintf(w, "rolled back and not sent\t%d\npoison\t%d, %d of it FAILED\n", r.RolledBack, r.Poison, r.PoisonFailed)
-	fmt.Fprintf(w, "workers that did not stop as told\t%d\ncalm after\t%.1f s\n\nfaults\n", r.BadExits, r.CalmSeconds)
+	fmt.Fprintf(w, "workers that did not stop as told\t%d\nsettled after the last fault in\t%.1f s\n\nfaults\n", r.BadExits, r.CalmSeconds)
 	for _, kind := range slices.Sorted(maps.Keys(r.Faults)) {
 		fmt.Fprintf(w, "%s\t%d\n", kind, r.Faults[kind])
 	}
