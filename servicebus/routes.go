@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
-	"math"
 	"slices"
 	"strings"
 	"time"
@@ -139,11 +138,14 @@ func (r Route) validate() error {
 	if r.TTL < 0 || r.TTL > MaxTTL || r.TTL%time.Millisecond != 0 {
 		return fmt.Errorf("%s: ttl %s: it may be whole milliseconds up to %s, or 0 for the entity's own", name, r.TTL, MaxTTL)
 	}
-	if r.Rate < 0 || math.IsInf(r.Rate, 0) || math.IsNaN(r.Rate) {
-		return fmt.Errorf("%s: rate %g: it may be a positive number of messages a second, or 0 for no bound", name, r.Rate)
+	if !(r.Rate >= 0 && r.Rate <= MaxRate) { // NaN is neither
+		return fmt.Errorf("%s: rate %g: it may be a positive number of messages a second up to %d, or 0 for no bound", name, r.Rate, int(MaxRate))
 	}
 	return nil
 }
+
+// MaxRate is far above what a worker can send: more is a slip of the hand.
+const MaxRate = 1_000_000
 
 // maxEntityName is the longest queue or topic name, in characters
 // (azure-docs, resource-name-rules.md, Microsoft.ServiceBus).

@@ -66,6 +66,7 @@ func TestNewRoutesRefuses(t *testing.T) {
 		"ttl of 60 days":   {[]servicebus.Route{{Entity: "a", TTL: 60 * 24 * time.Hour}}, "whole milliseconds up to 1193h2m47.295s"},
 		"negative rate":    {[]servicebus.Route{{Entity: "a", Rate: -1}}, "default route: rate -1"},
 		"rate of nothing":  {[]servicebus.Route{{Entity: "a", Rate: math.NaN()}}, "rate NaN"},
+		"rate too high":    {[]servicebus.Route{{Entity: "a", Rate: 1e300}}, "rate 1e+300: it may be a positive number of messages a second up to 1000000"},
 		"rate without end": {[]servicebus.Route{{Entity: "a", Rate: math.Inf(1)}}, "rate +Inf"},
 		"two spellings":    {[]servicebus.Route{{Entity: "orders"}, {EventType: "x", Entity: "Orders"}}, `entity "orders" is also written "Orders"`},
 		"two rates":        {[]servicebus.Route{{Entity: "a", Rate: 1}, {EventType: "x", Entity: "a", Rate: 2}}, `two rates for entity "a", 1 and 2`},

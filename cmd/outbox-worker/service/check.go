@@ -41,8 +41,8 @@ func (s Settings) check() error {
 	if n := s.SQL.MaxEventBytes; n < leastEventBytes {
 		return fmt.Errorf("--max-event-bytes is %d, it may be %d or more: every event that is larger is parked", n, leastEventBytes)
 	}
-	if r := s.ServiceBus.Rate; r < 0 || math.IsInf(r, 0) || math.IsNaN(r) {
-		return fmt.Errorf("--servicebus-rate is %g, it may be a positive number of messages a second, or 0 for no bound", r)
+	if r := s.ServiceBus.Rate; !(r >= 0 && r <= servicebus.MaxRate) { // NaN is neither
+		return fmt.Errorf("--servicebus-rate is %g, it may be a positive number of messages a second up to %d, or 0 for no bound", r, int(servicebus.MaxRate))
 	}
 	for _, d := range []struct {
 		flag         string
