@@ -162,6 +162,9 @@ func (w *Worker) Run(ctx context.Context) error {
 	return w.stuck
 }
 
+// ErrNotDrained ends a Run with Drain that was stopped before the drain was done.
+var ErrNotDrained = errors.New("not drained")
+
 // undrained is the error of a drain that was stopped before it was done; who started
 // it would take its end for an empty table.
 func (w *Worker) undrained() error {
@@ -170,10 +173,10 @@ func (w *Worker) undrained() error {
 	}
 	types := w.left.Load()
 	if types == nil {
-		return errors.New("not drained: stopped before the first look for pending events")
+		return fmt.Errorf("%w: stopped before the first look for pending events", ErrNotDrained)
 	}
-	return fmt.Errorf("not drained: stopped while events were pending or claims were open; the last look found %d event types with something pending (%q): start it again, or see outboxctl status",
-		len(*types), (*types)[:min(len(*types), mostNames)])
+	return fmt.Errorf("%w: stopped while events were pending or claims were open; the last look found %d event types with something pending (%q): start it again, or see outboxctl status",
+		ErrNotDrained, len(*types), (*types)[:min(len(*types), mostNames)])
 }
 
 // checkPatience is long, because the check is some twenty round trips, and a

@@ -43,7 +43,7 @@ func benchClaimOnly(ctx context.Context, t *benchTask) error {
 	}
 	ctx, stop := context.WithDeadline(ctx, t.end)
 	defer stop()
-	if err := w.Run(ctx); err != nil {
+	if err := timeIsUp(w.Run(ctx)); err != nil {
 		return err
 	}
 	t.took.publish = nil
