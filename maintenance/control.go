@@ -82,11 +82,12 @@ func (r PauseResult) Text(w io.Writer) error {
 	what := controlled(r.Scope, r.Name)
 	workers := quantity.Of(r.Workers, "live worker")
 	state := map[bool]string{true: "paused", false: "not paused"}
+	would := map[bool]string{true: "be paused", false: "go on"}
 	var b strings.Builder
 	switch {
 	case !r.Executed:
-		fmt.Fprintf(&b, "%s is %s and would be %s; %s would see it with the next heartbeat.\n",
-			what, state[r.WasPaused], state[r.Paused], workers)
+		fmt.Fprintf(&b, "%s is %s and would %s; %s would see it with the next heartbeat.\n",
+			what, state[r.WasPaused], would[r.Paused], workers)
 		if r.Scope == worker.ScopeAll && !r.Paused {
 			b.WriteString("Workers that were started with --paused would begin.\n")
 		}
@@ -96,7 +97,7 @@ func (r PauseResult) Text(w io.Writer) error {
 	case r.WasPaused:
 		fmt.Fprintf(&b, "the pause of %s is over; %s will see it with the next heartbeat, within 11 s.\n", what, workers)
 	case r.Scope == worker.ScopeAll:
-		fmt.Fprintf(&b, "everything was not paused; workers that were started with --paused go on, %s will see it with the next heartbeat, within 11 s.\n", workers)
+		fmt.Fprintf(&b, "everything was not paused; workers that were started with --paused, if any, go on; %s will see it with the next heartbeat, within 11 s.\n", workers)
 	default:
 		fmt.Fprintf(&b, "%s was not paused.\n", what)
 	}

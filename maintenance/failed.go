@@ -27,7 +27,7 @@ type FailedFilter struct {
 func (f FailedFilter) Validate() error {
 	switch {
 	case f.OlderThan != 0 && (f.OlderThan < time.Second || f.OlderThan > longestAge):
-		return fmt.Errorf("field OlderThan is %s, may be 0 (any age) or 1s to %s", f.OlderThan, longestAge)
+		return fmt.Errorf("field OlderThan is %s, may be 1s to %s; leave it out for any age", f.OlderThan, longestAge)
 	case f.Parked && f.Waiting:
 		return errors.New("fields Parked and Waiting exclude each other")
 	case len(f.IDs) > maxFailedIDs:

@@ -220,7 +220,7 @@ func TestPauseSaysWhatMayBeWrong(t *testing.T) {
 		{"resume --entity=orders", []string{`entity "orders" was not paused.`, `did you mean entity "ORDERS"?`, `still paused: event_type "order.void", since 2`}},
 		{"resume --entity=ORDERS", []string{`the pause of entity "ORDERS" is over; 1 live worker`, "still paused: everything, since 2"}},
 		{"resume --all", []string{"the pause of everything is over", `still paused: event_type "oder.placed", since 2`, `still paused: entity "payments"`}},
-		{"resume --all", []string{"everything was not paused; workers that were started with --paused go on"}},
+		{"resume --all", []string{"everything was not paused; workers that were started with --paused, if any, go on"}},
 	} {
 		text := run(exitDone, append(strings.Fields(c.args), "--by=ops", "--execute")...)
 		for _, say := range c.say {
