@@ -31,6 +31,7 @@ func TestEachHeader(t *testing.T) {
 		`{"a":1E3,"b":"\ud800\udc00\udbff\udfff"}`:                    {"a": 1000.0, "b": "\U00010000\U0010ffff"},
 		`{"max":9223372036854775807,"min":-9223372036854775808}`:      {"max": int64(math.MaxInt64), "min": int64(math.MinInt64)},
 		`{"q\"\\\u00e9":"a\nb\ud83d\ude00","é😀":"}{[,\":"}`:           {`q"\é`: "a\nb😀", "é😀": `}{[,":`},
+
 		`{"a":1,"a":"last"}`: {"a": "last"},
 		`{"":""}`:            {"": ""},
 	} {
